@@ -11,6 +11,7 @@ use crate::store::shared::lock;
 use crate::store::table_facts::KnownTable;
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::Env;
+use duramen_engine::io::os::is_out_of_descriptors;
 use duramen_engine::manifest::{State, TableMeta};
 use duramen_engine::sstable::{Opening, Table};
 use std::collections::BTreeMap;
@@ -129,7 +130,13 @@ impl TableCache {
     /// nothing else is to wait for it.
     pub(crate) fn begin(&self, path: &str) -> Result<Opening> {
         let path = self.layout.resolve(path);
-        Opening::begin(&self.env, path.clone()).map_err(|e| {
+        let begin = || Opening::begin(&self.env, path.clone());
+        let begun = begin().or_else(|e| {
+            let may_help = matches!(&e, EngineError::Io { source, .. } if is_out_of_descriptors(source));
+            // Those that nobody reads any more are only kept open.
+            if may_help && lock(&self.open).close_all() { begin() } else { Err(e) }
+        });
+        begun.map_err(|e| {
             let is_gone = e.is_not_found();
             if is_gone { EngineError::corruption(path, 0, "it is missing") } else { e }.into()
         })
@@ -186,6 +193,11 @@ impl TableCache {
 }
 
 impl OpenTables {
+    /// Whether there were any.
+    fn close_all(&mut self) -> bool {
+        !std::mem::take(&mut self.tables).is_empty()
+    }
+
     fn touch(&mut self, number: u64) -> Option<Arc<OpenTable>> {
         self.clock += 1;
         let (table, used) = self.tables.get_mut(&number)?;

@@ -30,6 +30,36 @@ fn many_are_buried_with_few_syncs() {
     assert_eq!(sim.files().iter().filter(|file| file.ends_with(".sst")).count(), 4);
 }
 
+/// Each holds descriptors until it is buried.
+#[test]
+fn they_are_buried_with_as_few_descriptors_as_a_process_may_have() {
+    let (mut least, mut are_enough) = (usize::MAX, true);
+    for most in (4..40).rev().step_by(3) {
+        let sim = Sim::new(4);
+        die(&sim, 100, 1);
+        sim.set_max_open_files(Some(most));
+        let buried = options(sim.env()).open("/logs").and_then(|store| {
+            store.flush()?;
+            store.close()
+        });
+        sim.set_max_open_files(None);
+        match buried {
+            Ok(()) => {
+                assert!(!sim.files().iter().any(|file| file.ends_with(".wal")), "{most}: {:?}", sim.files());
+                assert!(are_enough, "{most} are enough, and more were not");
+                least = most;
+            }
+            // Then there are too few for one of them.
+            Err(e) => {
+                assert!(e.to_string().contains("files"), "{most}: {e}");
+                are_enough = false;
+            }
+        }
+        assert_eq!(numbers(&flushed(&sim)), (0..100).collect::<Vec<_>>(), "with {most}");
+    }
+    assert!(least < 16, "{least} were needed");
+}
+
 fn crash_everywhere(fault: Fault, stride: usize, end: impl Fn(&Sim)) {
     let dead = || {
         let sim = Sim::new(2);
@@ -103,9 +133,11 @@ fn those_that_are_in_tables_are_not_put_there_again_when_others_cannot_be() {
     let trace = sim.trace();
     let tables: Vec<_> = trace.iter().enumerate().skip(from as usize).filter(is_table).collect();
     assert_eq!(tables.len(), 2, "{tables:?}");
-    let sim = left();
-    sim.fail_at(tables[1].0 as u64, Fault::NoSpace);
-    let store = flushed(&sim);
-    assert!(!sim.faults_struck().is_empty());
-    assert_eq!(numbers(&store), (0..15).collect::<Vec<_>>());
+    for fault in [Fault::NoSpace, Fault::TooManyFiles] {
+        let sim = left();
+        sim.fail_at(tables[1].0 as u64, fault);
+        let store = flushed(&sim);
+        assert!(!sim.faults_struck().is_empty());
+        assert_eq!(numbers(&store), (0..15).collect::<Vec<_>>(), "{fault:?}");
+    }
 }

@@ -1,17 +1,18 @@
 //! What dead writers left: recovered, flushed, and what is damaged or not ours kept apart.
 //!
 //! Programs that do one thing and end leave a segment each, of a few lines, and there may be thousands. So what many have left
-//! goes into tables together: it is synced together, and one manifest edit says of all that they are flushed.
+//! goes into tables together: it is synced together, and one manifest edit says of all that they are flushed. Where a process may
+//! have few files open, as many as that allows.
 
 use super::{FLUSH_GROUP_BYTES, Job, Keeper, list};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::Lock;
 use duramen_engine::wal::{self, RecoveredSegment, WalRecoveryMode, WriterDir};
 use std::io::ErrorKind;
 
 /// So many writers are buried together: each takes a descriptor or two until it is.
-const MOST_TOGETHER: usize = 64;
+pub(super) const MOST_TOGETHER: usize = 64;
 
 /// What a dead writer left, to be flushed.
 pub(super) struct Left {
@@ -41,33 +42,82 @@ impl Dead {
         self.left.push(left);
     }
 
+    fn is_empty(&self) -> bool {
+        self.left.is_empty()
+    }
+
     /// Whether they are to be buried before another is looked at.
-    pub(super) fn are_enough(&self) -> bool {
-        self.left.len() >= MOST_TOGETHER || self.bytes >= FLUSH_GROUP_BYTES
+    fn are_enough(&self, most_together: usize) -> bool {
+        self.left.len() >= most_together || self.bytes >= FLUSH_GROUP_BYTES
     }
 }
 
 impl Keeper {
+    /// Flushes what writers have sealed that live, and buries those that are dead. What became of that.
+    pub(super) fn serve_all(&mut self, writers: &[WriterDir]) -> Vec<Result<()>> {
+        let (mut became, mut dead) = (Vec::new(), Dead::default());
+        for writer in writers {
+            let mut served = self.serve(writer, &mut dead);
+            if served.as_ref().is_err_and(Error::is_out_of_descriptors) && !dead.is_empty() {
+                // Those that were found have them.
+                became.extend(self.bury(std::mem::take(&mut dead)));
+                served = self.serve(writer, &mut dead);
+            }
+            became.push(served);
+            if dead.are_enough(self.most_together) {
+                became.extend(self.bury(std::mem::take(&mut dead)));
+            }
+        }
+        became.extend(self.bury(dead));
+        became
+    }
+
     /// Puts what dead writers left into tables, all together, and removes their directories. What became of that, of one or
     /// more: where it is not to be done together, each is tried alone, so that none keeps the others from it.
-    pub(super) fn bury(&mut self, dead: Dead) -> Vec<Result<()>> {
+    fn bury(&mut self, dead: Dead) -> Vec<Result<()>> {
         let left = dead.left;
         let jobs = left.iter().flat_map(|left| left.jobs.iter().cloned()).collect();
         let together = self.flush(jobs, left.iter().filter_map(Left::passed_over).collect());
         if together.is_err() && left.len() == 1 {
             return vec![together];
         }
+        if together.as_ref().is_err_and(Error::is_out_of_descriptors) {
+            return self.bury_in_halves(left);
+        }
         let mut bury = |mut left: Left| {
             let passed_over = left.passed_over();
             if together.is_err() {
-                // A group of them may be in tables.
-                let flushed = self.flushed_through(left.writer.writer_id);
-                left.jobs.retain(|job| job.reader.number() > flushed);
+                self.leave_out_flushed(&mut left);
                 self.flush(left.jobs, passed_over.into_iter().collect())?;
             }
             self.remove_writer_dir(&left.writer, left.lock)
         };
         left.into_iter().map(&mut bury).collect()
+    }
+
+    /// Of those that were to be flushed together, a group may be in tables.
+    fn leave_out_flushed(&self, left: &mut Left) {
+        let flushed = self.flushed_through(left.writer.writer_id);
+        left.jobs.retain(|job| job.reader.number() > flushed);
+    }
+
+    /// Buries half of them with the descriptors of the others, and then these, which are looked for again.
+    fn bury_in_halves(&mut self, mut left: Vec<Left>) -> Vec<Result<()>> {
+        let half = left.len() / 2;
+        self.most_together = half.max(1);
+        let others: Vec<WriterDir> = left.drain(half..).map(|left| left.writer).collect();
+        // A table may have been written, but for what makes it durable: its number is needed again.
+        if let Err(e) = self.find_unnamed() {
+            return vec![Err(e)];
+        }
+        let mut first = Dead::default();
+        for mut left in left {
+            self.leave_out_flushed(&mut left);
+            first.add(left);
+        }
+        let mut became = self.bury(first);
+        became.extend(self.serve_all(&others));
+        became
     }
 
     /// Recovers what a dead writer left.

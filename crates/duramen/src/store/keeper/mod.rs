@@ -25,7 +25,7 @@ use crate::store::block_cache::BlockCache;
 use crate::store::flush::Flusher;
 use crate::store::shared::Shared;
 use crate::store::tables::TableCache;
-use burial::Dead;
+use burial::{Dead, MOST_TOGETHER};
 use directories::{list, make_directories, sync_directories};
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::Lock;
@@ -59,6 +59,8 @@ pub(crate) struct Keeper {
     rewriting: bool,
     /// Flushing failed just now, and is not tried again while tables are written anew: it would end that, too.
     pub(crate) flush_failed: bool,
+    /// So many dead writers are buried together: fewer, once there were too few descriptors for it.
+    most_together: usize,
     _lock: Box<dyn Lock>,
 }
 
@@ -107,6 +109,7 @@ impl Keeper {
             retain: RetainState::default(),
             rewriting: false,
             flush_failed: false,
+            most_together: MOST_TOGETHER,
             _lock: lock,
         };
         keeper.find_unnamed()?;
@@ -122,26 +125,15 @@ impl Keeper {
     pub(crate) fn step(&mut self) -> Result<()> {
         self.in_place()?;
         let mut first_error = None;
-        let own = self.shared.living_writer();
         let wal_dir = self.shared.layout.wal();
         let writers = wal::writers(&self.shared.env, &wal_dir)?;
-        let mut tell = |outcome: Result<()>| match outcome {
+        let tell = |outcome: Result<()>| match outcome {
             Err(e) if e.is_not_found() => {} // its owner or an earlier keeper removed it meanwhile
             Err(e) => first_error = first_error.take().or(Some(e)),
             Ok(()) => {}
         };
-        let mut dead = Dead::default();
-        for writer in &writers {
-            if Some(writer.writer_id) == own {
-                tell(self.flush_living(writer));
-            } else {
-                tell(self.serve(writer, &mut dead));
-            }
-            if dead.are_enough() {
-                self.bury(std::mem::take(&mut dead)).into_iter().for_each(&mut tell);
-            }
-        }
-        self.bury(dead).into_iter().for_each(tell);
+        self.most_together = MOST_TOGETHER;
+        self.serve_all(&writers).into_iter().for_each(tell);
         self.forget_gone(&writers)?;
         if !self.rewriting {
             self.drop_when_due()?;
@@ -164,6 +156,9 @@ impl Keeper {
 
     /// Flushes what a writer has sealed if it lives; if it does not, finds what it left.
     fn serve(&mut self, writer: &WriterDir, dead: &mut Dead) -> Result<()> {
+        if Some(writer.writer_id) == self.shared.living_writer() {
+            return self.flush_living(writer);
+        }
         match wal::lock_writer_dir(&self.shared.env, &writer.path)? {
             Some(lock) => self.find_left(writer, lock).map(|left| dead.add(left)),
             None => self.flush_living(writer),
