@@ -3,6 +3,7 @@
 use crate::lost_end::*;
 use duramen::store::Aside;
 use duramen_engine::io::sim::{Fault, Sim};
+use std::path::Path;
 use std::time::Duration;
 
 #[test]
@@ -107,4 +108,15 @@ fn a_table_comes_back_beside_another_process_that_writes() {
     append(&writes, 35..40).unwrap();
     assert_eq!(numbers(&store), (0..40).collect::<Vec<_>>());
     assert_eq!(numbers(&writes), (0..40).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_directory_with_a_tables_name_keeps_none_from_coming_back() {
+    let sim = Sim::new(15);
+    lose_end(&sim, |store| append_and_flush(store, 110..130));
+    let store = open(&sim);
+    sim.env().fs.create_dir_all(Path::new("/logs/quarantine/tables-19700102-99999999.sst")).unwrap();
+    let came = put_back(&store);
+    assert!(matches!(&came[..], [Err(why), Ok(20)] if why.contains("directory")), "{came:?}");
+    assert_eq!(numbers(&store).len(), 30);
 }

@@ -118,6 +118,8 @@ impl Keeper {
     /// What the file system said to putting one back; the keeper is then to be given up.
     pub(crate) fn put_back(&mut self, live: &LiveRows<'_>, dry_run: bool) -> Result<Vec<(String, Aside)>> {
         let entries = list(&self.shared.env, &self.shared.layout.quarantine())?;
+        let dirs: BTreeSet<String> =
+            entries.iter().filter(|entry| entry.is_dir).map(|entry| entry.name.clone()).collect();
         let mut names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
         names.sort_by_key(|name| (std::cmp::Reverse(number_of(name)), name.clone()));
         let gone = self.asides_that_are_gone()?;
@@ -125,7 +127,13 @@ impl Keeper {
             self.apply(Edit { remove_values: gone, ..Edit::default() })?;
         }
         let (mut files, mut left) = (Vec::new(), names.clone());
+        // A directory is no table, however it is called, and replaces none.
+        left.retain(|name| !dirs.contains(name));
         for name in names {
+            if dirs.contains(&name) {
+                files.push((name, Aside::Stays { why: "it is a directory".into() }));
+                continue;
+            }
             let became = match self.judge(&name, &left, live) {
                 Ok(table) => {
                     let lines = table.meta.entries;
