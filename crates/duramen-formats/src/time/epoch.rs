@@ -30,24 +30,30 @@ pub(crate) fn read(text: &str) -> Option<i64> {
     None
 }
 
-/// `1.669575482096E9`: the point is moved, for as a double it would be some 200 ns beside it.
+/// `1.669575482096E9`, `1669575482096e-3`: the point is moved, for as a double it would be some 200 ns beside it.
 fn exponent(text: &str) -> Option<i64> {
-    if text.len() > 40 {
+    /// Of texts of this length, no point that is moved by more ends in a number that is a time.
+    const MOST: usize = 40;
+    if text.len() > MOST {
         return None;
     }
     let (number, power) = text.split_once(['e', 'E'])?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if !fraction.bytes().all(|b| b.is_ascii_digit()) {
+    let all_digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    if !all_digits(whole) || !all_digits(fraction) {
         return None;
     }
-    match power.parse::<usize>() {
-        Ok(power @ ..20) => {
-            let (moved, rest) = fraction.split_at(fraction.len().min(power));
-            read(&format!("{whole}{moved:0<power$}.{rest}"))
-        }
-        _ => {
-            let x: f64 = text.parse().ok()?;
-            (x >= MIN_SECS as f64 && x < END_SECS as f64 * 1e9).then(|| read(&format!("{x:.9}")))?
-        }
+    let power: isize = power.parse().ok()?;
+    let by = power.unsigned_abs();
+    if by > MOST {
+        return None;
     }
+    let moved = if power < 0 {
+        let (whole, moved) = whole.split_at(whole.len().saturating_sub(by));
+        format!("{whole}.{moved:0>by$}{fraction}")
+    } else {
+        let (moved, fraction) = fraction.split_at(fraction.len().min(by));
+        format!("{whole}{moved:0<by$}.{fraction}")
+    };
+    read(moved.trim_start_matches('0'))
 }

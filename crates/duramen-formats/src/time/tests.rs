@@ -268,6 +268,16 @@ fn values_are_times_as_a_whole() {
         ("1.669575482627E9", Some("2022-11-27T18:58:02.627Z")),
         ("1.669575482627e+09", Some("2022-11-27T18:58:02.627Z")),
         ("0.1669575482E10", Some("2022-11-27T18:58:02Z")),
+        ("1669575482096892501e-9", Some("2022-11-27T18:58:02.096892501Z")),
+        ("16695754820968925.01e-7", Some("2022-11-27T18:58:02.096892501Z")),
+        ("1669575482096892501999e-3", Some("2022-11-27T18:58:02.096892501Z")),
+        ("0.00000000000001669575482096892501E23", Some("2022-11-27T18:58:02.096892501Z")),
+        ("1669575482096892501e-0", Some("2022-11-27T18:58:02.096892501Z")),
+        ("17e-1", None),
+        ("1e-99", None),
+        ("1e-", None),
+        ("e9", None),
+        ("1669575482\u{e9}e-1", None),
         ("1.6E9.1", None),
         ("-1.669575482E9", None),
         ("1.6-E9", None),
@@ -304,6 +314,17 @@ proptest::proptest! {
         let expected = zone.to_ambiguous_timestamp(local).compatible().unwrap();
         let (time, _) = parser("America/New_York").parse(&local.to_string()).unwrap();
         proptest::prop_assert_eq!(i128::from(time), expected.as_nanosecond());
+    }
+
+    #[test]
+    fn a_number_is_the_same_time_wherever_its_point_is(ns in 1_000_000_000_000_000_000i64..=4_102_444_799_999_999_999, at in 0usize..=19, more in -40isize..40) {
+        let digits = ns.to_string();
+        let (whole, fraction) = digits.split_at(at);
+        // In seconds, whatever the exponent.
+        let power = 10 - at as isize;
+        let text = format!("{whole}.{fraction}e{power}");
+        proptest::prop_assert_eq!(parser("UTC").parse_value(&text), Some(ns), "{}", text);
+        let _time_or_none = parser("UTC").parse_value(&format!("{whole}.{fraction}e{more}"));
     }
 
     #[test]
