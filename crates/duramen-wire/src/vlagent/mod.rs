@@ -32,8 +32,8 @@ pub struct Rows {
     extra_fields: Vec<(String, String)>,
     /// Whether the rows' own streams count.
     has_streams: bool,
-    /// The stream that `entry` has the names of, as it was sent, and they.
-    stream: Vec<u8>,
+    /// The stream that `entry` has the names of, as it was sent, if it has, and they.
+    stream: Option<Vec<u8>>,
     stream_names: Vec<String>,
     names: Names,
 }
@@ -46,7 +46,7 @@ impl Rows {
             left_out: params.left_out(),
             extra_fields: params.rules.extra_fields.clone(),
             has_streams: params.stream_fields.is_none(),
-            stream: Vec::new(),
+            stream: None,
             stream_names: Vec::new(),
             names: Names::new(),
         }
@@ -89,10 +89,10 @@ impl Rows {
 
     /// Has the entry the stream fields that are named here. Rows that follow each other are mostly of one stream.
     fn set_stream(&mut self, stream: Bytes<'_>) -> Result<()> {
-        if !self.has_streams || self.stream == stream.rest {
+        if !self.has_streams || self.stream.as_deref() == Some(stream.rest) {
             return Ok(());
         }
-        self.stream.clear();
+        let mut sent = self.stream.take().unwrap_or_default();
         self.stream_names.clear();
         self.stream_names
             .extend(self.extra_fields.iter().map(|(name, _)| name.clone()).take(MAX_STREAM_FIELDS));
@@ -109,7 +109,9 @@ impl Rows {
             return Err(fields.wrong("a stream has more bytes than fields"));
         }
         self.entry.set_stream_fields(&self.stream_names);
-        self.stream.extend_from_slice(stream.rest);
+        sent.clear();
+        sent.extend_from_slice(stream.rest);
+        self.stream = Some(sent);
         Ok(())
     }
 

@@ -74,6 +74,28 @@ fn parameters_count() {
 }
 
 #[test]
+fn extra_fields_are_of_the_stream_before_any_other_was_sent() {
+    let mut params = Params::default();
+    params.set("extra_fields", "dc=1").unwrap();
+    let mut bare = row(5, &[(b"", b"m"), (b"app", b"web")], 0);
+    bare.splice(8..10, [0]);
+    let of_web = row(6, &[(b"app", b"web"), (b"", b"m")], 1);
+    let entries = read(&params, &[&bare[..], &of_web, &bare].concat()).unwrap().0;
+    let (bare_row, web_row) = ("5 Unknown m {dc=1} app=web\n", "6 Unknown m {app=web dc=1}\n");
+    assert_eq!(entries, [bare_row, web_row, bare_row].concat());
+    // Nor does a stream that cannot be read leave those of the one before to the next.
+    let mut wrong = of_web.clone();
+    wrong[9] = 9;
+    let mut rows = Rows::new(&params);
+    let mut out = Decoded::default();
+    rows.read(&of_web, &mut out).unwrap();
+    rows.read(&wrong, &mut out).unwrap_err();
+    out.clear();
+    rows.read(&bare, &mut out).unwrap();
+    assert_eq!(show(&mut out), bare_row);
+}
+
+#[test]
 fn a_row_over_a_limit_costs_itself() {
     let long = [b'x'; 200];
     let body = [row(5, &[(b"", &long)], 0), row(6, &[(b"", b"m")], 0)].concat();
