@@ -21,14 +21,14 @@ pub(super) struct Waiting {
     /// Whether it begins a line, and whether it ends one.
     pub is_first: bool,
     pub is_last: bool,
-    /// Whether the next of its stream goes on with it.
-    is_open: bool,
 }
 
 /// What waits, in the order in which it began.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     waiting: Vec<Waiting>,
+    /// Of each stream, the place of the line with which the next part goes on. They are never more than there are streams.
+    open: Vec<(Stream, usize)>,
     size_bytes: usize,
     lines: usize,
     /// Where the first of them begins in the input.
@@ -57,44 +57,39 @@ impl Parts {
         self.size_bytes += content.len();
         self.lines += 1;
         let mut is_first = true;
-        if let Some(open) = self.open(head.stream) {
-            if open.text.len() + content.len() <= max_line_bytes {
+        let stream = head.stream;
+        if let Some(at) = self.open.iter().position(|(of, _)| *of == stream)
+            && let Some(open) = self.waiting.get_mut(self.open[at].1)
+        {
+            let goes_on = open.text.len() + content.len() <= max_line_bytes;
+            if !is_part || !goes_on {
+                self.open.swap_remove(at);
+            }
+            if goes_on {
                 open.text.extend_from_slice(content);
                 open.lines += 1;
                 open.raw_len += raw_len;
-                open.is_open = is_part;
                 return;
             }
-            (open.is_open, open.is_last, is_first) = (false, false, false);
+            (open.is_last, is_first) = (false, false);
         }
         self.size_bytes += head.size_bytes();
+        if is_part {
+            self.open.push((stream, self.waiting.len()));
+        }
         let text = content.to_vec();
-        self.waiting.push(Waiting {
-            head,
-            text,
-            lines: 1,
-            raw_len,
-            is_first,
-            is_last: true,
-            is_open: is_part,
-        });
-    }
-
-    /// The line of this stream that lacks its end.
-    fn open(&mut self, stream: Stream) -> Option<&mut Waiting> {
-        self.waiting.iter_mut().rev().find(|waiting| waiting.is_open && waiting.head.stream == stream)
+        self.waiting.push(Waiting { head, text, lines: 1, raw_len, is_first, is_last: true });
     }
 
     /// Whether it is time to give out what waits: all is whole, or there is too much of it.
     pub fn is_due(&self) -> bool {
-        self.size_bytes > MAX_WAITING_BYTES
-            || self.lines >= MAX_WAITING_LINES
-            || self.waiting.iter().all(|waiting| !waiting.is_open)
+        self.size_bytes > MAX_WAITING_BYTES || self.lines >= MAX_WAITING_LINES || self.open.is_empty()
     }
 
     /// Gives out what waits.
     pub fn give_out(&mut self) -> Vec<Waiting> {
         (self.size_bytes, self.lines) = (0, 0);
+        self.open.clear();
         std::mem::take(&mut self.waiting)
     }
 }
