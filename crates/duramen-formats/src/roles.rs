@@ -62,7 +62,8 @@ pub const TIME_FIELDS: &[&str] = &[
 ];
 
 /// The fields looked at for the message, the first that is a string with something in it wins.
-/// `record.message` (Postgres under CloudNativePG, loguru) says more than what lies around it.
+/// `record.message` (Postgres under CloudNativePG, loguru) says more than what lies around it; `line`, in which Docker's driver for
+/// Splunk has a container's line, is for others where in a program the message comes from.
 pub const MESSAGE_FIELDS: &[&str] = &[
     "_msg",
     "record.message",
@@ -86,6 +87,7 @@ pub const MESSAGE_FIELDS: &[&str] = &[
     "RenderedMessage",
     "MessageTemplate",
     "event",
+    "line",
 ];
 
 /// The fields looked at for the level, the first that reads as one wins. Numbers are read as those of pino

@@ -228,6 +228,15 @@ mod tests {
              NOW Unknown [1] {}\n"
         );
         assert!(Events::new(&Params::default(), NOW).events(b"{\"event\":1} x", NOW, &mut out).is_err());
+        out.clear();
+        let docker =
+            br#"{"event":{"line":"WARN: disk","source":"stdout","tag":"0f"},"time":"1719446408","host":"h"}"#;
+        Events::new(&Params::default(), NOW).events(docker, NOW, &mut out).unwrap();
+        assert_eq!(
+            show(&mut out),
+            "1719446408000000000 Warn WARN: disk {source=stdout host=h} line=WARN: disk tag=0f\n",
+            "a container's line, as Docker's driver sends it"
+        );
     }
 
     #[test]
