@@ -104,3 +104,25 @@ fn who_may_not_send_is_told_in_the_protocols_own_form() {
     assert_eq!(server.ask("PUT", "/gelf", &[], "{}").json()["code"], 405, "no index");
     assert_eq!(ask("/loki/api/v1/push", Some(&tokens[0])).status, 400, "which may");
 }
+
+#[test]
+fn a_name_in_the_path_that_is_no_text_is_refused_in_elasticsearchs_form() {
+    let server = Server::start();
+    for (method, path) in [
+        ("PUT", "/logs/_doc/%ff"),
+        ("POST", "/logs/_create/a%ff"),
+        ("POST", "/%ff/_doc"),
+        ("POST", "/insert/elasticsearch/%ff/_bulk"),
+        ("PUT", "/%ff"),
+    ] {
+        let told = server.ask(method, path, &[], "{\"message\":\"m\"}");
+        assert!(told.status == 400 && told.head.contains("application/json"), "{path}: {told:?}");
+        let error = &told.json()["error"];
+        assert_eq!(
+            (&error["type"], &told.json()["status"]),
+            (&json!("illegal_argument_exception"), &json!(400))
+        );
+        assert!(error["reason"].as_str().is_some_and(|reason| reason.contains("UTF-8")), "{told:?}");
+    }
+    assert_eq!(server.ask("PUT", "/logs/_doc/%c3%a9", &[], "{\"message\":\"m\"}").status, 201);
+}

@@ -10,6 +10,7 @@ use crate::body::{receive, unread};
 use crate::error::{ApiError, ApiResult};
 use crate::json::{ok, written};
 use axum::Router;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::map_response;
@@ -111,7 +112,11 @@ async fn acknowledge(State(app): State<Shared>, request: Request) -> Response {
 }
 
 /// Logstash asks whether an index is there, and makes it if not: it is, for none has to be made.
-async fn index(State(app): State<Shared>, Path(index): Path<String>, request: Request) -> Response {
+async fn index(State(app): State<Shared>, index: Named<String>, request: Request) -> Response {
+    let index = match index {
+        Ok(Path(index)) => index,
+        Err(e) => return unread(&app, request, refused(&ApiError::bad_request(e.body_text()))).await,
+    };
     if index.starts_with('_') {
         return nothing_here(State(app), request).await;
     }
@@ -119,7 +124,11 @@ async fn index(State(app): State<Shared>, Path(index): Path<String>, request: Re
 }
 
 /// Acknowledges what makes an index. Lines that somebody puts there are not thrown away as if they were taken.
-async fn make_index(State(app): State<Shared>, Path(index): Path<String>, request: Request) -> Response {
+async fn make_index(State(app): State<Shared>, index: Named<String>, request: Request) -> Response {
+    let index = match index {
+        Ok(Path(index)) => index,
+        Err(e) => return unread(&app, request, refused(&ApiError::bad_request(e.body_text()))).await,
+    };
     if index.starts_with('_') {
         return nothing_here(State(app), request).await;
     }
@@ -154,16 +163,42 @@ pub(super) async fn bulk(delivery: Delivery) -> Response {
     as_elasticsearch(taken(delivery, None).await)
 }
 
-async fn bulk_to(Path(index): Path<String>, delivery: Delivery) -> Response {
-    taken(delivery, Some(index)).await
+/// Names in a path, or why they are none: what is refused is told as Elasticsearch does.
+type Named<T> = Result<Path<T>, PathRejection>;
+
+async fn bulk_to(index: Named<String>, delivery: Delivery) -> Response {
+    match named(index, delivery).await {
+        Ok((index, delivery)) => taken(delivery, Some(index)).await,
+        Err(e) => refused(&e),
+    }
 }
 
-async fn document(Path(index): Path<String>, delivery: Delivery) -> Response {
-    taken_alone(delivery, index, String::new()).await
+async fn document(index: Named<String>, delivery: Delivery) -> Response {
+    match named(index, delivery).await {
+        Ok((index, delivery)) => taken_alone(delivery, index, String::new()).await,
+        Err(e) => refused(&e),
+    }
 }
 
-async fn document_with_id(Path((index, id)): Path<(String, String)>, delivery: Delivery) -> Response {
-    taken_alone(delivery, index, id).await
+async fn document_with_id(names: Named<(String, String)>, delivery: Delivery) -> Response {
+    match named(names, delivery).await {
+        Ok(((index, id), delivery)) => taken_alone(delivery, index, id).await,
+        Err(e) => refused(&e),
+    }
+}
+
+/// What is named, and the delivery to it.
+///
+/// # Errors
+/// 400 if it is no UTF-8, once the body has come.
+async fn named<T>(names: Named<T>, mut delivery: Delivery) -> ApiResult<(T, Delivery)> {
+    match names {
+        Ok(Path(names)) => Ok((names, delivery)),
+        Err(e) => {
+            delivery.let_send().await;
+            Err(ApiError::bad_request(e.body_text()))
+        }
+    }
 }
 
 /// A document that is not sent in bulk.
