@@ -1,19 +1,6 @@
 //! Durations and sizes as Go programs write them, and numbers as LogQL's answers have them.
 
-/// Units of time, in nanoseconds; days, weeks and years as Prometheus has them.
-const DURATIONS: &[(&str, i64)] = &[
-    ("ns", 1),
-    ("us", 1_000),
-    ("µs", 1_000),
-    ("μs", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("m", 60_000_000_000),
-    ("h", 3_600_000_000_000),
-    ("d", 86_400_000_000_000),
-    ("w", 7 * 86_400_000_000_000),
-    ("y", 365 * 86_400_000_000_000),
-];
+use duramen_query::number::DURATIONS;
 
 /// Units of size, in bytes, in small letters.
 const SIZES: &[(&str, f64)] = &[

@@ -5,7 +5,7 @@ mod units;
 
 pub use floats::{format_float, format_rounded};
 pub(crate) use units::duration_text;
-pub use units::parse_duration_ns;
+pub use units::{DURATIONS, parse_duration_ns};
 
 use duramen::column::{IntText, Scale};
 use floats::{plain_decimal, rounded};

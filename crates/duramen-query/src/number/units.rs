@@ -23,8 +23,8 @@ pub(super) const SIZES: &[(&str, i64)] = &[
     ("B", 1),
 ];
 
-/// Duration suffixes, and how many nanoseconds each is.
-const DURATIONS: &[(&str, i64)] = &[
+/// Duration suffixes, and how many nanoseconds each is, the smallest first: a day is 24 hours, a week 7 days, a year 365.
+pub const DURATIONS: &[(&str, i64)] = &[
     ("ns", 1),
     ("µs", 1_000),
     ("μs", 1_000),
