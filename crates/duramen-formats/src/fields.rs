@@ -344,7 +344,13 @@ impl Fields {
         stamps.parse_value(&format!("{date} {time} {zone}"))
     }
 
-    pub(crate) fn has(&self, name: &str) -> bool {
+    /// Whether there is a field of this name that is neither null nor an empty text.
+    pub(crate) fn says(&self, name: &str, line: &str) -> bool {
+        let field = self.find(name).and_then(|i| self.fields.get(i));
+        field.is_some_and(|field| field.value != Raw::Null && self.string(field.value, line) != Some(""))
+    }
+
+    fn has(&self, name: &str) -> bool {
         self.fields.iter().any(|field| field.name.of(&self.names) == name)
     }
 

@@ -31,8 +31,13 @@ impl ObjectRows {
     pub fn with_streams(params: &Params, now_ns: i64, streams: &[&str], level_field: Option<&str>) -> Self {
         let mut options = ReaderOptions::new(now_ns);
         options.level_field = level_field.map(str::to_owned);
+        Self::with_options(params, &options, streams)
+    }
+
+    /// The same, read as the options say.
+    pub fn with_options(params: &Params, options: &ReaderOptions, streams: &[&str]) -> Self {
         Self {
-            flattener: JsonFlattener::with_rules(&options, params.rules.clone()),
+            flattener: JsonFlattener::with_rules(options, params.rules.clone()),
             parser: JsonParser::new(),
             fields: Fields::new(),
             extra_fields: params.rules.extra_fields.clone(),
@@ -52,11 +57,22 @@ impl ObjectRows {
         now_ns: i64,
         out: &Decoded,
     ) -> Result<&'r str, String> {
-        out.check_line(row.len()).map_err(|e| e.to_string())?;
-        let text = text_of(row)?;
-        // Windows' programs mark a file's first line as UTF-8.
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let text = row_text(row, out)?;
         self.flattener.flatten_with(text, beside, now_ns, &mut self.entry).map_err(|e| e.to_string())?;
+        self.entry.raw_len(row.len() + 1);
+        Ok(text)
+    }
+
+    /// The same with a field that a row has if its own of this name says nothing.
+    pub fn read_or<'r>(
+        &mut self,
+        row: &'r [u8],
+        otherwise: (&str, &str),
+        now_ns: i64,
+        out: &Decoded,
+    ) -> Result<&'r str, String> {
+        let text = row_text(row, out)?;
+        self.flattener.flatten_or(text, otherwise, now_ns, &mut self.entry).map_err(|e| e.to_string())?;
         self.entry.raw_len(row.len() + 1);
         Ok(text)
     }
@@ -65,13 +81,6 @@ impl ObjectRows {
     pub fn start(&mut self, time_ns: i64) -> &mut EntryBuf {
         self.flattener.forget();
         self.entry.start(time_ns)
-    }
-
-    /// Adds a field to the entry of the row that was read last, unless the row has one of this name, whatever its value.
-    pub fn add_if_none(&mut self, name: &str, value: &str) {
-        if !self.flattener.has(name) {
-            self.entry.field(name, value);
-        }
     }
 
     /// Adds a field to the entry of the row that was read last, whose text `row` is; see [`JsonFlattener::add`].
@@ -119,6 +128,14 @@ impl ObjectRows {
             }
         }
     }
+}
+
+/// The text of a row that is not too long.
+fn row_text<'r>(row: &'r [u8], out: &Decoded) -> Result<&'r str, String> {
+    out.check_line(row.len()).map_err(|e| e.to_string())?;
+    let text = text_of(row)?;
+    // Windows' programs mark a file's first line as UTF-8.
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
 /// A row's text.

@@ -11,7 +11,7 @@ use crate::json::ObjectRows;
 use crate::params::Params;
 use duramen::EntryBuf;
 use duramen::logger::TRUNCATED_FIELD;
-use duramen_formats::{Names, StampParser, syslog, text_of};
+use duramen_formats::{Names, ReaderOptions, StampParser, syslog, text_of};
 use jiff::tz::TimeZone;
 
 /// The stream fields, unless others are asked for.
@@ -32,6 +32,8 @@ pub struct Messages {
     objects: Option<Box<ObjectRows>>,
 }
 
+/// The memory of messages over so many bytes is given back: their fields can take hundreds of times as much, and connections stay for days.
+const KEPT_BYTES: usize = 4 << 10;
 /// How long a guess at the year holds: an hour.
 const STAMPS_NS: i64 = 3_600_000_000_000;
 
@@ -39,12 +41,8 @@ impl Messages {
     /// `timezone` is that of time stamps which name none, as RFC 3164's. Of the parameters, `_stream_fields` and
     /// `extra_fields` count.
     pub fn new(params: &Params, timezone: TimeZone, now_ns: i64) -> Self {
-        let entry = match &params.stream_fields {
-            Some(names) => EntryBuf::new(names.iter().map(String::as_str)),
-            None => EntryBuf::new(STREAM_FIELDS),
-        };
         Self {
-            entry,
+            entry: new_entry(params),
             stamps: StampParser::new(timezone.clone(), now_ns, None),
             stamps_ns: now_ns,
             names: Names::new(),
@@ -78,6 +76,21 @@ impl Messages {
             out.reject(|| e.to_string());
             return Ok(());
         }
+        let taken = self.take(bytes, cut_from, peer, now_ns, out);
+        if bytes.len() > KEPT_BYTES {
+            (self.entry, self.names, self.objects) = (new_entry(&self.params), Names::new(), None);
+        }
+        taken
+    }
+
+    fn take(
+        &mut self,
+        bytes: &[u8],
+        cut_from: Option<usize>,
+        peer: Option<&str>,
+        now_ns: i64,
+        out: &mut Decoded,
+    ) -> Result<()> {
         if now_ns.saturating_sub(self.stamps_ns) > STAMPS_NS {
             self.stamps = StampParser::new(self.timezone.clone(), now_ns, None);
             self.stamps_ns = now_ns;
@@ -85,7 +98,9 @@ impl Messages {
         }
         let text = text_of(bytes);
         let text = text.trim_end_matches(['\n', '\r', '\0']);
-        if text.starts_with('{') && self.object(text, peer, now_ns, out)? {
+        // A writer of .NET's marks its stream as UTF-8.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if text.trim_ascii_start().starts_with('{') && self.object(text, peer, now_ns, out)? {
             return Ok(());
         }
         let entry = &mut self.entry;
@@ -120,16 +135,26 @@ impl Messages {
     /// Takes a message that may be a JSON object; says whether it is one.
     fn object(&mut self, text: &str, peer: Option<&str>, now_ns: i64, out: &mut Decoded) -> Result<bool> {
         let rows = self.objects.get_or_insert_with(|| {
-            Box::new(ObjectRows::with_streams(&self.params, now_ns, &STREAM_FIELDS, None))
+            let mut options = ReaderOptions::new(now_ns);
+            options.timezone = self.timezone.clone();
+            Box::new(ObjectRows::with_options(&self.params, &options, &STREAM_FIELDS))
         });
-        if rows.read(text.as_bytes(), &[], now_ns, out).is_err() {
+        let read = match peer {
+            Some(peer) => rows.read_or(text.as_bytes(), ("host", peer), now_ns, out),
+            None => rows.read(text.as_bytes(), &[], now_ns, out),
+        };
+        if read.is_err() {
             return Ok(false);
-        }
-        if let Some(peer) = peer {
-            rows.add_if_none("host", peer);
         }
         let _counted_in_out = out.take(&mut rows.entry)?;
         Ok(true)
+    }
+}
+
+fn new_entry(params: &Params) -> EntryBuf {
+    match &params.stream_fields {
+        Some(names) => EntryBuf::new(names.iter().map(String::as_str)),
+        None => EntryBuf::new(STREAM_FIELDS),
     }
 }
 
@@ -195,6 +220,71 @@ mod tests {
              NOW Unknown {\"message\":\"\\xFF\"} {host=10.0.0.9} dc=a\n\
              1718438400000000000 Info {\"message\":\"a header\"} {host=h app=app} priority=14 facility=user severity=info dc=a\n"
         );
+    }
+
+    #[test]
+    fn an_object_whose_host_says_nothing_is_of_its_sender_and_one_with_no_room_for_that_is_kept_whole() {
+        let mut out = Decoded::default();
+        let mut messages = Messages::new(&Params::default(), TimeZone::UTC, NOW);
+        let members: Vec<String> = (0..duramen::entry::MAX_FIELDS).map(|i| format!("\"k{i}\":{i}")).collect();
+        let full = format!("{{{}}}", members.join(","));
+        for text in [r#"{"message":"a","host":null}"#, r#"{"message":"b","host":""}"#, &full] {
+            messages.message(Frame::Message(text.as_bytes()), Some("10.0.0.9"), NOW, &mut out).unwrap();
+        }
+        assert_eq!(
+            show(&mut out),
+            format!(
+                "NOW Unknown a {{host=10.0.0.9}} message=a host#1=null\n\
+                 NOW Unknown b {{host=10.0.0.9}} message=b host#1=\n\
+                 NOW Unknown {full} {{host=10.0.0.9}}\n"
+            )
+        );
+    }
+
+    #[test]
+    fn an_objects_time_without_a_zone_is_of_the_listeners_as_a_headers_is() {
+        let mut out = Decoded::default();
+        let mut messages = Messages::new(&Params::default(), TimeZone::get("Europe/Berlin").unwrap(), NOW);
+        for text in [
+            r#"{"message":"a","time":"2024-06-15 10:00:00"}"#,
+            r#"{"message":"b","time":"2024-06-15T08:00:00Z"}"#,
+            "<14>Jun 15 10:00:00 h app: c",
+        ] {
+            messages.message(Frame::Message(text.as_bytes()), None, NOW, &mut out).unwrap();
+        }
+        let shown = show(&mut out);
+        let times: Vec<&str> = shown.lines().filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(times, ["1718438400000000000"; 3], "{shown}");
+    }
+
+    #[test]
+    fn a_mark_of_utf_8_and_blanks_hide_neither_an_object_nor_a_header() {
+        let mut out = Decoded::default();
+        let mut messages = Messages::new(&Params::default(), TimeZone::UTC, NOW);
+        for text in
+            ["\u{feff}{\"message\":\"a\"}", " \n{\"message\":\"b\"}", "\u{feff}<14>Jun 15 08:00:00 h app: c"]
+        {
+            messages.message(Frame::Message(text.as_bytes()), None, NOW, &mut out).unwrap();
+        }
+        assert_eq!(
+            show(&mut out),
+            "NOW Unknown a {} message=a\n\
+             NOW Unknown b {} message=b\n\
+             1718438400000000000 Info c {host=h app=app} priority=14 facility=user severity=info\n"
+        );
+    }
+
+    #[test]
+    fn what_a_long_message_has_taken_is_given_back() {
+        let mut messages = Messages::new(&Params::default(), TimeZone::UTC, NOW);
+        let members: Vec<String> = (0..10_000).map(|i| format!("\"{i}\":1")).collect();
+        for (text, is_kept) in [
+            (r#"{"a":1}"#.to_owned(), true),
+            (format!("{{\"{}\":{{{}}}}}", "p".repeat(900), members.join(",")), false),
+        ] {
+            messages.message(Frame::Message(text.as_bytes()), None, NOW, &mut Decoded::default()).unwrap();
+            assert_eq!(messages.objects.is_some(), is_kept, "{}", text.len());
+        }
     }
 
     #[test]

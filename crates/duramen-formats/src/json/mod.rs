@@ -307,7 +307,33 @@ impl JsonFlattener {
         time_ns: i64,
         entry: &mut EntryBuf,
     ) -> Result<bool, JsonError> {
-        let line = &*self.parser.parse_repaired(line, &mut self.fields)?;
+        let line = self.parser.parse_repaired(line, &mut self.fields)?;
+        self.fill(&line, beside, time_ns, entry)
+    }
+
+    /// The same with a field that a line has if it has none of this name, or one that is null or empty.
+    ///
+    /// # Errors
+    /// As [`JsonFlattener::flatten`].
+    pub fn flatten_or(
+        &mut self,
+        line: &str,
+        otherwise: (&str, &str),
+        time_ns: i64,
+        entry: &mut EntryBuf,
+    ) -> Result<bool, JsonError> {
+        let line = self.parser.parse_repaired(line, &mut self.fields)?;
+        let otherwise = (!self.fields.says(otherwise.0, &line)).then_some(otherwise);
+        self.fill(&line, otherwise.as_slice(), time_ns, entry)
+    }
+
+    fn fill(
+        &mut self,
+        line: &str,
+        beside: &[(&str, &str)],
+        time_ns: i64,
+        entry: &mut EntryBuf,
+    ) -> Result<bool, JsonError> {
         let Self { fields, roles, stamps, ignored, .. } = self;
         let has_time =
             fill(fields, line, roles, stamps, ignored, beside, time_ns, entry).ok_or(JsonError::Limit)?;
@@ -320,11 +346,6 @@ impl JsonFlattener {
     /// Forgets the line before: an entry is built of what [`add`](Self::add) is given.
     pub fn forget(&mut self) {
         self.fields.clear();
-    }
-
-    /// Whether the line that was read last has a field of this name.
-    pub fn has(&self, name: &str) -> bool {
-        self.fields.has(name)
     }
 
     /// Adds a field to the entry that [`flatten`](Self::flatten) has filled from `line`: under its name, or if the line

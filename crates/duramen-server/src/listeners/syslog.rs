@@ -15,7 +15,7 @@ fn messages(app: &Shared) -> Messages {
     Messages::new(&Params::default(), TimeZone::system(), app.env.clock.now_unix_ns())
 }
 
-/// Messages of a connection, by octet counting or line feeds.
+/// Messages of a connection, by octet counting, or ended by line feeds or NULs.
 pub(super) async fn stream(
     stream: impl AsyncRead + Unpin,
     peer: SocketAddr,
