@@ -33,8 +33,8 @@ impl TableBlock {
         Ok(None)
     }
 
-    /// Calls `see` with the texts of column `i` in these rows, as far as who looks for `start` needs them. Nobody is called, and it is `false`, if they are not put together of
-    /// templates, or make a dictionary.
+    /// Calls `see` with the texts of column `i` in these rows, as far as who looks for `start` needs them. Nobody is called, and it
+    /// is `false`, if they are not put together of templates, or make a dictionary.
     fn see_texts(
         &self,
         i: usize,
