@@ -134,12 +134,17 @@ impl TableCache {
         let begun = begin().or_else(|e| {
             let may_help = matches!(&e, EngineError::Io { source, .. } if is_out_of_descriptors(source));
             // Those that nobody reads any more are only kept open.
-            if may_help && lock(&self.open).close_all() { begin() } else { Err(e) }
+            if may_help && self.close_all() { begin() } else { Err(e) }
         });
         begun.map_err(|e| {
             let is_gone = e.is_not_found();
             if is_gone { EngineError::corruption(path, 0, "it is missing") } else { e }.into()
         })
+    }
+
+    /// Closes those that are only kept open; whether there were any.
+    pub(crate) fn close_all(&self) -> bool {
+        !std::mem::take(&mut lock(&self.open).tables).is_empty()
     }
 
     /// Whether the table's file is there. It is looked for once: what is there goes no more, as long as somebody may read it.
@@ -193,11 +198,6 @@ impl TableCache {
 }
 
 impl OpenTables {
-    /// Whether there were any.
-    fn close_all(&mut self) -> bool {
-        !std::mem::take(&mut self.tables).is_empty()
-    }
-
     fn touch(&mut self, number: u64) -> Option<Arc<OpenTable>> {
         self.clock += 1;
         let (table, used) = self.tables.get_mut(&number)?;

@@ -1,6 +1,7 @@
 //! What becomes of what a killed writer left.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this is test code
 
+mod beside;
 mod come_back;
 mod damage;
 mod many;

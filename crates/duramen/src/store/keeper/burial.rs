@@ -58,7 +58,9 @@ impl Keeper {
         let (mut became, mut dead) = (Vec::new(), Dead::default());
         for writer in writers {
             let mut served = self.serve(writer, &mut dead);
-            if served.as_ref().is_err_and(Error::is_out_of_descriptors) && !dead.is_empty() {
+            if served.as_ref().is_err_and(Error::is_out_of_descriptors)
+                && (self.tables.close_all() | !dead.is_empty())
+            {
                 // Those that were found have them.
                 became.extend(self.bury(std::mem::take(&mut dead)));
                 served = self.serve(writer, &mut dead);
@@ -78,12 +80,14 @@ impl Keeper {
         let left = dead.left;
         let jobs = left.iter().flat_map(|left| left.jobs.iter().cloned()).collect();
         let together = self.flush(jobs, left.iter().filter_map(Left::passed_over).collect());
-        if together.is_err() && left.len() == 1 {
-            return vec![together];
-        }
-        if together.as_ref().is_err_and(Error::is_out_of_descriptors) {
-            return self.bury_in_halves(left);
-        }
+        let together = match together {
+            // Where nobody knows what the manifest says, nothing may be done to tables.
+            Err(e) if e.is_out_of_descriptors() && !self.manifest.is_poisoned() => {
+                return self.bury_fewer(left, e);
+            }
+            Err(e) if left.len() == 1 => return vec![Err(e)],
+            other => other,
+        };
         let mut bury = |mut left: Left| {
             let passed_over = left.passed_over();
             if together.is_err() {
@@ -101,15 +105,20 @@ impl Keeper {
         left.jobs.retain(|job| job.reader.number() > flushed);
     }
 
-    /// Buries half of them with the descriptors of the others, and then these, which are looked for again.
-    fn bury_in_halves(&mut self, mut left: Vec<Left>) -> Vec<Result<()>> {
-        let half = left.len() / 2;
-        self.most_together = half.max(1);
-        let others: Vec<WriterDir> = left.drain(half..).map(|left| left.writer).collect();
+    /// Buries half of them with the descriptors of the others, and then these, which are looked for again. One alone has those
+    /// of tables that are only kept open.
+    fn bury_fewer(&mut self, mut left: Vec<Left>, error: Error) -> Vec<Result<()>> {
+        let closed = self.tables.close_all();
+        let fewer = if closed && left.len() == 1 { 1 } else { left.len() / 2 };
+        let others: Vec<WriterDir> = left.drain(fewer..).map(|left| left.writer).collect();
         // A table may have been written, but for what makes it durable: its number is needed again.
-        if let Err(e) = self.find_unnamed() {
+        if let Err(e) = self.find_unflushed() {
             return vec![Err(e)];
         }
+        if fewer == 0 {
+            return vec![Err(error)];
+        }
+        self.most_together = fewer;
         let mut first = Dead::default();
         for mut left in left {
             self.leave_out_flushed(&mut left);

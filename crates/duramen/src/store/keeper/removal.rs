@@ -46,11 +46,25 @@ impl Keeper {
     /// Those that never were in a manifest go at once: no snapshot has them, and the next flush needs their names. Those that
     /// must have been in one, because what they were made of is gone, go to quarantine, and so does what cannot be judged.
     pub(super) fn find_unnamed(&mut self) -> Result<()> {
+        self.find_unnamed_that(&|_| true)
+    }
+
+    /// The same of what a flush has left that failed. Tables that are written anew meanwhile are not among them: the manifest
+    /// knows their numbers, though not yet them.
+    pub(super) fn find_unflushed(&mut self) -> Result<()> {
+        let next = self.manifest.state().next_table;
+        self.find_unnamed_that(&|number| number.is_some_and(|number| number >= next))
+    }
+
+    fn find_unnamed_that(&mut self, is_meant: &dyn Fn(Option<u64>) -> bool) -> Result<()> {
         let Shared { env, layout, .. } = &*self.shared;
         let state = self.manifest.state().clone();
         let mut aside = Vec::new();
         for (path, verdict) in unnamed(env, layout, &state)? {
             let number = table_number(&path);
+            if !is_meant(number) {
+                continue;
+            }
             let was_named = number.is_some_and(|number| number < state.next_table);
             match verdict {
                 Verdict::Superfluous if was_named => self.leaving.replaced.push(path),
