@@ -41,10 +41,7 @@ impl ObjectRows {
             parser: JsonParser::new(),
             fields: Fields::new(),
             extra_fields: params.rules.extra_fields.clone(),
-            entry: match &params.stream_fields {
-                Some(names) => EntryBuf::new(names.iter().map(String::as_str)),
-                None => EntryBuf::new(streams.iter().copied()),
-            },
+            entry: params.new_entry(streams),
         }
     }
 

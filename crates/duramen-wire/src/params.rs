@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::treatment::Treatment;
-use duramen::EntryRef;
+use duramen::{EntryBuf, EntryRef};
 use duramen_formats::{FieldRules, NameFilter};
 
 /// What a request asks for beside its body. As VictoriaLogs has it, each can be a parameter of the query or a header.
@@ -73,6 +73,14 @@ impl Params {
             return Err(Error::Parameter { name: name.to_owned(), detail });
         }
         Ok(true)
+    }
+
+    /// Where entries are built, whose stream is made of these fields, unless others are asked for.
+    pub(crate) fn new_entry(&self, streams: &[&str]) -> EntryBuf {
+        match &self.stream_fields {
+            Some(names) => EntryBuf::new(names.iter().map(String::as_str)),
+            None => EntryBuf::new(streams.iter().copied()),
+        }
     }
 
     /// What is done with each entry; with `debug`, it is shown to `show`.

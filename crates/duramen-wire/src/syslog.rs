@@ -42,7 +42,7 @@ impl Messages {
     /// `extra_fields` count.
     pub fn new(params: &Params, timezone: TimeZone, now_ns: i64) -> Self {
         Self {
-            entry: new_entry(params),
+            entry: params.new_entry(&STREAM_FIELDS),
             stamps: StampParser::new(timezone.clone(), now_ns, None),
             stamps_ns: now_ns,
             names: Names::new(),
@@ -78,7 +78,8 @@ impl Messages {
         }
         let taken = self.take(bytes, cut_from, peer, now_ns, out);
         if bytes.len() > KEPT_BYTES {
-            (self.entry, self.names, self.objects) = (new_entry(&self.params), Names::new(), None);
+            (self.entry, self.names, self.objects) =
+                (self.params.new_entry(&STREAM_FIELDS), Names::new(), None);
         }
         taken
     }
@@ -148,13 +149,6 @@ impl Messages {
         }
         let _counted_in_out = out.take(&mut rows.entry)?;
         Ok(true)
-    }
-}
-
-fn new_entry(params: &Params) -> EntryBuf {
-    match &params.stream_fields {
-        Some(names) => EntryBuf::new(names.iter().map(String::as_str)),
-        None => EntryBuf::new(STREAM_FIELDS),
     }
 }
 

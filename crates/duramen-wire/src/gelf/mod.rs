@@ -41,12 +41,8 @@ pub struct Messages {
 impl Messages {
     /// Of the parameters, `_stream_fields`, `ignore_fields` and `extra_fields` count.
     pub fn new(params: &Params) -> Self {
-        let entry = match &params.stream_fields {
-            Some(names) => EntryBuf::new(names.iter().map(String::as_str)),
-            None => EntryBuf::new(STREAM_FIELDS),
-        };
         Self {
-            entry,
+            entry: params.new_entry(&STREAM_FIELDS),
             left_out: params.left_out(),
             names: Names::new(),
             extra_fields: params.rules.extra_fields.clone(),
