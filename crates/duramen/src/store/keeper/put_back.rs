@@ -118,23 +118,21 @@ impl Keeper {
     /// What the file system said to putting one back; the keeper is then to be given up.
     pub(crate) fn put_back(&mut self, live: &LiveRows<'_>, dry_run: bool) -> Result<Vec<(String, Aside)>> {
         let entries = list(&self.shared.env, &self.shared.layout.quarantine())?;
-        let dirs: BTreeSet<String> =
-            entries.iter().filter(|entry| entry.is_dir).map(|entry| entry.name.clone()).collect();
-        let mut names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
-        names.sort_by_key(|name| (std::cmp::Reverse(number_of(name)), name.clone()));
+        let mut found: Vec<(String, bool)> =
+            entries.into_iter().map(|entry| (entry.name, entry.is_dir)).collect();
+        found.sort_by_key(|(name, _)| (std::cmp::Reverse(number_of(name)), name.clone()));
         let gone = self.asides_that_are_gone()?;
         if !gone.is_empty() && !dry_run {
             self.apply(Edit { remove_values: gone, ..Edit::default() })?;
         }
-        let (mut files, mut left) = (Vec::new(), names.clone());
         // A directory is no table, however it is called, and replaces none.
-        left.retain(|name| !dirs.contains(name));
-        for name in names {
-            if dirs.contains(&name) {
-                files.push((name, Aside::Stays { why: "it is a directory".into() }));
-                continue;
-            }
-            let became = match self.judge(&name, &left, live) {
+        let tables = found.iter().filter(|(_, is_dir)| !is_dir);
+        let (mut files, mut left): (_, Vec<String>) =
+            (Vec::new(), tables.map(|(name, _)| name.clone()).collect());
+        for (name, is_dir) in found {
+            let judged =
+                if is_dir { Err("it is a directory".into()) } else { self.judge(&name, &left, live) };
+            let became = match judged {
                 Ok(table) => {
                     let lines = table.meta.entries;
                     if !dry_run {
