@@ -113,25 +113,18 @@ async fn acknowledge(State(app): State<Shared>, request: Request) -> Response {
 
 /// Logstash asks whether an index is there, and makes it if not: it is, for none has to be made.
 async fn index(State(app): State<Shared>, index: Named<String>, request: Request) -> Response {
-    let index = match index {
-        Ok(Path(index)) => index,
-        Err(e) => return unread(&app, request, refused(&ApiError::bad_request(e.body_text()))).await,
-    };
-    if index.starts_with('_') {
-        return nothing_here(State(app), request).await;
+    match index_of(&app, index, request).await {
+        Ok((_, request)) => unread(&app, request, ok(&json!({}))).await,
+        Err(answer) => answer,
     }
-    unread(&app, request, ok(&json!({}))).await
 }
 
 /// Acknowledges what makes an index. Lines that somebody puts there are not thrown away as if they were taken.
 async fn make_index(State(app): State<Shared>, index: Named<String>, request: Request) -> Response {
-    let index = match index {
-        Ok(Path(index)) => index,
-        Err(e) => return unread(&app, request, refused(&ApiError::bad_request(e.body_text()))).await,
+    let (index, request) = match index_of(&app, index, request).await {
+        Ok(named) => named,
+        Err(answer) => return answer,
     };
-    if index.starts_with('_') {
-        return nothing_here(State(app), request).await;
-    }
     match is_of_index(&app, request).await {
         Ok(true) => ok(&json!({ "acknowledged": true, "shards_acknowledged": true, "index": index })),
         Ok(false) => {
@@ -139,6 +132,19 @@ async fn make_index(State(app): State<Shared>, index: Named<String>, request: Re
             refused(&ApiError::bad_request(told))
         }
         Err(e) => refused(&e),
+    }
+}
+
+/// The index that a request names; the answer to one that names none.
+async fn index_of(
+    app: &Shared,
+    index: Named<String>,
+    request: Request,
+) -> Result<(String, Request), Response> {
+    match index {
+        Ok(Path(index)) if index.starts_with('_') => Err(nothing_here(State(app.clone()), request).await),
+        Ok(Path(index)) => Ok((index, request)),
+        Err(e) => Err(unread(app, request, refused(&ApiError::bad_request(e.body_text()))).await),
     }
 }
 
