@@ -4,7 +4,6 @@ use super::*;
 use duramen::DeleteReport;
 use duramen::block::Block;
 use duramen::column::IntText;
-use duramen_engine::io::Clock;
 use duramen_engine::io::sim::{Fault, SimProcess};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,28 +11,10 @@ use std::time::Duration;
 /// So far apart that no table holds lines of two periods.
 const PERIOD_NS: i64 = 4000 * 86_400_000_000_000;
 
-/// A clock by which it is time to flush between any two blocks.
-#[derive(Debug)]
-struct Hasty(Sim);
-
-impl Clock for Hasty {
-    fn now_unix_ns(&self) -> i64 {
-        self.0.clock().now_unix_ns()
-    }
-
-    fn monotonic(&self) -> Duration {
-        self.0.clock().advance(Duration::from_secs(1));
-        self.0.clock().monotonic()
-    }
-
-    fn boot_id(&self) -> u64 {
-        self.0.clock().boot_id()
-    }
-}
-
 /// A store of three tables of ten lines each, and writers who have written a line each.
 fn store_and_writers(sim: &Sim) -> (Store, Vec<(SimProcess, Store)>) {
-    let env = Env { clock: Arc::new(Hasty(sim.clone())), ..sim.env() };
+    // It is time to flush between any two blocks.
+    let env = Env { clock: sim.ticking_clock(Duration::from_secs(1)), ..sim.env() };
     let store = options(env).open("/logs").unwrap();
     for n in 0..30 {
         let mut entry = EntryBuf::new(["app"]);

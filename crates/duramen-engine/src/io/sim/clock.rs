@@ -1,6 +1,7 @@
 //! Time that stands still until the test moves it.
 
 use crate::io::Clock;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -69,6 +70,28 @@ impl Clock for SimClock {
 
     fn boot_id(&self) -> u64 {
         self.boot_id.load(Ordering::SeqCst)
+    }
+}
+
+/// The same clock for whoever is to find that time has passed: it goes on by so much each time that the monotonic one is read.
+#[derive(Debug)]
+pub(super) struct Ticking {
+    pub(super) clock: Arc<SimClock>,
+    pub(super) by: Duration,
+}
+
+impl Clock for Ticking {
+    fn now_unix_ns(&self) -> i64 {
+        self.clock.now_unix_ns()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.clock.advance(self.by);
+        self.clock.monotonic()
+    }
+
+    fn boot_id(&self) -> u64 {
+        self.clock.boot_id()
     }
 }
 

@@ -77,10 +77,11 @@ pub use fault::{Fault, OperationKind};
 pub use fs::SimFs;
 pub use random::SimRandom;
 
-use crate::io::Env;
+use crate::io::{Clock, Env};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use world::{Shared, World};
 
 /// A simulated machine, held by the test. Cheap to clone, shared between clones, safe to use from any thread.
@@ -122,6 +123,11 @@ impl Sim {
     /// The machine's clock, which the test sets. It runs on through crashes.
     pub fn clock(&self) -> &SimClock {
         &self.clock
+    }
+
+    /// The clock, going on by so much each time that the monotonic one is read.
+    pub fn ticking_clock(&self, by: Duration) -> Arc<dyn Clock> {
+        Arc::new(clock::Ticking { clock: self.clock.clone(), by })
     }
 
     /// Starts one more process on this machine: it sees the same files and has locks and handles of its own.

@@ -276,33 +276,15 @@ mod tests {
     use crate::store::layout::DAY_NS;
     use crate::store::shared::lock;
     use crate::store::{Store, StoreOptions};
+    use duramen_engine::io::Env;
     use duramen_engine::io::sim::Sim;
-    use duramen_engine::io::{Clock, Env};
     use std::time::Duration;
-
-    /// A clock by which it is time to flush between any two blocks.
-    #[derive(Debug)]
-    struct Hasty(Sim);
-
-    impl Clock for Hasty {
-        fn now_unix_ns(&self) -> i64 {
-            self.0.clock().now_unix_ns()
-        }
-
-        fn monotonic(&self) -> Duration {
-            self.0.clock().advance(Duration::from_secs(1));
-            self.0.clock().monotonic()
-        }
-
-        fn boot_id(&self) -> u64 {
-            self.0.clock().boot_id()
-        }
-    }
 
     /// A store with one table of several days, whose keeper's next step fails because of what its manifest says: that
     /// is damage, but none of the table.
     fn store_whose_step_fails(sim: &Sim) -> Store {
-        let env = Env { clock: Arc::new(Hasty(sim.clone())), ..sim.env() };
+        // It is time to flush between any two blocks.
+        let env = Env { clock: sim.ticking_clock(Duration::from_secs(1)), ..sim.env() };
         let options = StoreOptions::new().env(env).background(false).write_buffer_size(64 << 10);
         let store = options.open("/logs").unwrap();
         let now = sim.env().clock.now_unix_ns();
