@@ -8,29 +8,24 @@
 //! | [`studies`] | what is measured, in a child process |
 //! | [`plan`] | which cases, how often, in which order |
 //! | [`case`] | one case: starting its process |
-//! | [`usage`] | memory, CPU time and disk space |
-//! | [`machine`] | what it ran on |
 //! | [`results`] | the outcomes, kept as lines of JSON |
 //! | [`report`] | tables and plots of them |
 
 mod case;
 mod data;
-mod machine;
 mod plan;
 mod report;
 mod results;
 mod store;
 mod studies;
 mod systems;
-mod usage;
 
 use case::Case;
 use clap::{Parser, Subcommand};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Anything that stops a benchmark: a sentence for a person.
-type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
+use shared::Result;
 
 /// Measures the key-value engine beside its peers.
 #[derive(Debug, Parser)]

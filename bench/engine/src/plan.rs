@@ -6,12 +6,12 @@
 use crate::Result;
 use crate::case::{Case, Outcome, Study, in_child};
 use crate::data::Order;
-use crate::machine::Machine;
 use crate::results::Results;
 use crate::studies::STRUCTURES;
 use crate::systems::{self, Side, System};
-use crate::usage;
 use clap::Args;
+use shared::disk;
+use shared::machine::Machine;
 use std::path::{Path, PathBuf};
 
 /// What one command measures.
@@ -172,7 +172,7 @@ impl Options {
 /// Measures everything of a group.
 pub(crate) fn run(group: Group, options: &Options, work: &Path) -> Result<Results> {
     std::fs::create_dir_all(work)?;
-    let mut results = Results::new(Machine::look(work), options.rounds());
+    let mut results = Results::new(Machine::look(work, &systems::versions()), options.rounds());
     let studies: &[Study] = match group {
         Group::Load => &[Study::Load],
         Group::Structures => &[Study::Structures],
@@ -193,7 +193,7 @@ pub(crate) fn run(group: Group, options: &Options, work: &Path) -> Result<Result
             }
             let outcome = one(&case, &dir, work)?;
             let broken = *study == Study::Prepare && outcome.error.is_some();
-            results.outcomes.push(outcome);
+            results.push(outcome);
             if dir.exists() && (broken || !matches!(study, Study::Prepare | Study::Read)) {
                 std::fs::remove_dir_all(&dir)?;
             }
@@ -203,7 +203,7 @@ pub(crate) fn run(group: Group, options: &Options, work: &Path) -> Result<Result
 }
 
 fn one(case: &Case, dir: &Path, work: &Path) -> Result<Outcome> {
-    usage::quiesce(work)?;
+    disk::quiesce(work)?;
     let outcome = in_child(case, &PathBuf::from(dir));
     let named = |(name, value): (&String, &f64)| match *value {
         v if v < 100.0 => format!("{name} {v:.2}"),

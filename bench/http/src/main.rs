@@ -26,10 +26,9 @@ mod report;
 mod server;
 
 use clap::Parser;
+use shared::Result;
+use shared::machine::Machine;
 use std::path::PathBuf;
-
-/// Anything that stops a benchmark: a sentence for a person.
-type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
 
 /// Measures the Duramen server over HTTP.
 ///
@@ -87,7 +86,7 @@ fn main() -> Result<()> {
     }
     server::raise_open_files()?;
     std::fs::create_dir_all(&args.dir)?;
-    let machine = report::machine(&args.dir);
+    let machine = Machine::look(&args.dir, &[]);
     let results = runtime.block_on(measure(&args))?;
     if args.only.is_some() {
         print!("{}", report::cases(&results));

@@ -5,9 +5,8 @@ use crate::latency::Visible;
 use crate::load::Run;
 use crate::plan::{BATCH, Case, PROTOCOLS, Peer, Protocol};
 use crate::{Args, Result};
+use shared::machine::Machine;
 use std::fmt::Write;
-use std::path::Path;
-use std::process::Command;
 
 /// All that was measured.
 #[derive(Debug)]
@@ -35,14 +34,14 @@ impl Results {
     }
 }
 
-pub(crate) fn report(args: &Args, machine: &str, results: &Results) -> Result<String> {
+pub(crate) fn report(args: &Args, machine: &Machine, results: &Results) -> Result<String> {
     let mut out = String::from("# The server over HTTP\n\n");
     writeln!(
         out,
-        "{machine} Client and server on this machine, {} connections kept alive, runs of {} s, {} of each case, in \
+        "{machine}. Commit {}. Client and server on this machine, {} connections kept alive, runs of {} s, {} of each case, in \
          turns: medians (least to most); × is the median of the ratios within the rounds. How it is measured is told in \
          [bench/README.md](../README.md#the-server-over-http).\n",
-        args.connections, args.seconds, args.runs,
+        machine.commit, args.connections, args.seconds, args.runs,
     )?;
     study(&mut out, results)?;
     protocols(&mut out, results)?;
@@ -192,33 +191,8 @@ fn crowds(out: &mut String, args: &Args, results: &Results) -> Result<()> {
     Ok(())
 }
 
-/// What it runs on: taken before it begins.
-pub(crate) fn machine(dir: &Path) -> String {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let cpu = read("/proc/cpuinfo");
-    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or(": unknown CPU");
-    let memory = read("/proc/meminfo");
-    let kib = memory.split_whitespace().nth(1).and_then(|kib| kib.parse::<f64>().ok()).unwrap_or_default();
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let output = |program: &str, args: &[&str]| match Command::new(program).args(args).output() {
-        Ok(told) if told.status.success() => String::from_utf8_lossy(&told.stdout).trim().to_owned(),
-        _ => "unknown".to_owned(),
-    };
-    let load: Vec<_> = read("/proc/loadavg").split(' ').take(3).map(str::to_owned).collect();
-    format!(
-        "{cores} cores, {}, {:.0} GiB, {}, {} file system; load average before it began {}. Commit {}.",
-        model.trim_start_matches([' ', '\t', ':']),
-        kib / 1_048_576.0,
-        output("uname", &["-s", "-r", "-m"]),
-        output("stat", &["-f", "-c", "%T", &dir.to_string_lossy()]),
-        load.join(" "),
-        output("git", &["describe", "--always", "--dirty"]),
-    )
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+fn median(values: Vec<f64>) -> f64 {
+    shared::middle::median(values).unwrap_or(f64::NAN)
 }
 
 fn median_of(runs: &[Run], of: impl Fn(&Run) -> f64) -> f64 {

@@ -1,12 +1,10 @@
-//! One case: what a child process of the benchmark does, and what it found.
+//! One case: what a child process of the benchmark does.
 
 use crate::{Result, direct, store};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::io::Read as _;
+use shared::case::Figures;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,19 +43,8 @@ pub(crate) struct Case {
     pub(crate) round: u32,
 }
 
-/// What was found, by name; the unit ends the name.
-pub(crate) type Figures = BTreeMap<String, f64>;
-
 /// A case and what came of it: a line of the results.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Outcome {
-    pub(crate) case: Case,
-    #[serde(default)]
-    pub(crate) figures: Figures,
-    /// Why there are no figures.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) error: Option<String>,
-}
+pub(crate) type Outcome = shared::case::Outcome<Case>;
 
 /// No case may take longer: a peer that hangs must not end the benchmark.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
@@ -103,43 +90,9 @@ impl Case {
         }
     }
 
-    /// Runs it in a process of its own, so that its memory and its threads are nobody else's.
+    /// Runs it in a process of its own.
     pub(crate) fn in_child(&self, dir: &Path, postgres: Option<&str>) -> Outcome {
-        match self.spawn(dir, postgres) {
-            Ok(figures) => Outcome { case: self.clone(), figures, error: None },
-            Err(e) => Outcome { case: self.clone(), figures: Figures::new(), error: Some(e.to_string()) },
-        }
-    }
-
-    fn spawn(&self, dir: &Path, postgres: Option<&str>) -> Result<Figures> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.arg("case").arg(dir).arg(serde_json::to_string(self)?);
-        if let Some(url) = postgres {
-            command.env("BENCH_POSTGRES", url);
-        }
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-        let begin = Instant::now();
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break status;
-            }
-            if begin.elapsed() > TIME_LIMIT {
-                child.kill()?;
-                child.wait()?;
-                return Err(format!("took longer than {} s", TIME_LIMIT.as_secs()).into());
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        };
-        let (mut out, mut err) = (String::new(), String::new());
-        if let Some(mut pipe) = child.stdout.take() {
-            pipe.read_to_string(&mut out)?;
-        }
-        if let Some(mut pipe) = child.stderr.take() {
-            pipe.read_to_string(&mut err)?;
-        }
-        if !status.success() {
-            return Err(format!("{status}: {}", err.trim()).into());
-        }
-        Ok(serde_json::from_str(&out)?)
+        let env: Vec<_> = postgres.map(|url| ("BENCH_POSTGRES", url)).into_iter().collect();
+        shared::case::in_child(self, dir, &env, TIME_LIMIT)
     }
 }

@@ -12,12 +12,11 @@
 //! | [`results`] | the outcomes, kept as lines of JSON |
 //! | [`goals`] | what was to be reached, and what was |
 //! | [`table`] | Markdown |
-//! | [`machine`], [`usage`] | what it ran on, and what it took |
+//! | [`usage`] | what a directory takes |
 
 mod case;
 mod direct;
 mod goals;
-mod machine;
 mod plan;
 mod results;
 mod sample;
@@ -30,8 +29,7 @@ use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Anything that stops a benchmark: a sentence for a person.
-type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
+use shared::Result;
 
 /// Measures the direct logger and the log store beside their peers.
 #[derive(Debug, Parser)]

@@ -1,10 +1,11 @@
 //! Running a study's cases, in rounds, each on a quiet disk; and writing its page.
 
 use crate::case::Case;
-use crate::machine::Machine;
 use crate::results::{Header, Results};
 use crate::targets::System;
-use crate::{Options, Result, direct, goals, store, table, usage};
+use crate::{Options, Result, direct, goals, store, table};
+use shared::disk;
+use shared::machine::{Machine, versions};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Instant;
@@ -38,7 +39,7 @@ pub(crate) fn run(group: Group, options: &Options) -> Result<Results> {
         Group::Store => store::cases(options.quick),
     };
     let postgres = options.postgres.as_deref();
-    let machine = Machine::look(&options.work);
+    let machine = Machine::look(&options.work, &peers());
     let begin = Instant::now();
     let mut outcomes = Vec::new();
     for round in 0..rounds * SHORT_ROUNDS {
@@ -49,12 +50,18 @@ pub(crate) fn run(group: Group, options: &Options) -> Result<Results> {
             let case = Case { round, ..case.clone() };
             eprintln!("round {}: {:?}, {}, {} lines", round + 1, case.study, case.system, case.lines);
             let dir = tempfile::tempdir_in(&options.work)?;
-            usage::quiesce(&options.work)?;
+            disk::quiesce(&options.work)?;
             outcomes.push(case.in_child(dir.path(), postgres));
         }
     }
     let seconds = begin.elapsed().as_secs_f64();
-    Ok(Results { header: Header { machine, rounds, seconds }, outcomes })
+    Ok(Results::new(Header { machine, rounds, seconds }, outcomes))
+}
+
+fn peers() -> Vec<String> {
+    let mut peers = versions(&["rusqlite", "postgres"]);
+    peers.push(format!("SQLite {}", rusqlite::version()));
+    peers
 }
 
 /// Writes every page that the results in a directory allow.
@@ -78,14 +85,10 @@ pub(crate) fn report(dir: &Path) -> Result<()> {
 }
 
 fn head(title: &str, results: &Results) -> Result<String> {
-    let Header { machine: m, rounds, seconds } = &results.header;
+    let Header { machine: m, rounds, seconds } = results.header();
     let mut out = String::new();
     writeln!(out, "# {title}\n")?;
-    writeln!(
-        out,
-        "- Machine: {}, {} cores, {:.1} GiB, {}; {}; load before: {}",
-        m.cpu, m.cores, m.memory_gib, m.kernel, m.file_system, m.load
-    )?;
+    writeln!(out, "- Machine: {m}")?;
     writeln!(out, "- Versions: commit {}; {}; {}", m.commit, m.compiler, m.peers)?;
     writeln!(
         out,

@@ -2,11 +2,12 @@
 
 use crate::Result;
 use crate::case::{Case, Outcome};
-use crate::machine::Machine;
 use crate::plan::Group;
 use serde::{Deserialize, Serialize};
-use std::fmt::Write as _;
-use std::path::Path;
+use shared::kept::Kept;
+use shared::machine::Machine;
+use shared::middle::median;
+use std::path::{Path, PathBuf};
 
 /// The first line of a file of results.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -18,29 +19,24 @@ pub(crate) struct Header {
 
 /// All of a study's outcomes.
 #[derive(Clone, Debug)]
-pub(crate) struct Results {
-    pub(crate) header: Header,
-    pub(crate) outcomes: Vec<Outcome>,
-}
+pub(crate) struct Results(Kept<Header, Case>);
 
 impl Results {
+    pub(crate) fn new(header: Header, outcomes: Vec<Outcome>) -> Self {
+        Self(Kept { header, outcomes })
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        &self.0.header
+    }
+
     pub(crate) fn save(&self, dir: &Path, group: Group) -> Result<()> {
-        let mut out = serde_json::to_string(&self.header)?;
-        for outcome in &self.outcomes {
-            write!(out, "\n{}", serde_json::to_string(outcome)?)?;
-        }
-        out.push('\n');
-        std::fs::create_dir_all(dir)?;
-        Ok(std::fs::write(file(dir, group), out)?)
+        self.0.save(&file(dir, group))
     }
 
     /// What was kept; `None` if nothing was.
     pub(crate) fn load(dir: &Path, group: Group) -> Result<Option<Self>> {
-        let Ok(text) = std::fs::read_to_string(file(dir, group)) else { return Ok(None) };
-        let mut lines = text.lines();
-        let header = serde_json::from_str(lines.next().unwrap_or_default())?;
-        let outcomes = lines.map(serde_json::from_str).collect::<Result<_, _>>()?;
-        Ok(Some(Self { header, outcomes }))
+        Ok(Kept::load(&file(dir, group))?.map(Self))
     }
 
     pub(crate) fn failures(&self) -> Vec<String> {
@@ -49,13 +45,13 @@ impl Results {
             let error = o.error.as_ref()?.replace('\n', " ");
             Some(format!("{study:?}, {system}, {lines} lines, {threads} threads: {error}"))
         };
-        self.outcomes.iter().filter_map(failure).collect()
+        self.0.outcomes.iter().filter_map(failure).collect()
     }
 
     /// A figure of a case in each round that has it.
     pub(crate) fn rounds(&self, case: &Case, figure: &str) -> Vec<(u32, f64)> {
         let same = |o: &&Outcome| Case { round: o.case.round, ..case.clone() } == o.case;
-        let found = self.outcomes.iter().filter(same);
+        let found = self.0.outcomes.iter().filter(same);
         found.filter_map(|o| Some((o.case.round, *o.figures.get(figure)?))).collect()
     }
 
@@ -75,27 +71,6 @@ impl Results {
     }
 }
 
-fn file(dir: &Path, group: Group) -> std::path::PathBuf {
+fn file(dir: &Path, group: Group) -> PathBuf {
     dir.join(format!("logger-{}.jsonl", group.name()))
-}
-
-/// The middle one; the mean of the two in the middle if there are two.
-pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let upper = *values.get(values.len() / 2)?;
-    let lower = *values.get(values.len().saturating_sub(1) / 2)?;
-    Some((lower + upper) / 2.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::median;
-
-    #[test]
-    fn medians() {
-        assert_eq!(median(vec![]), None);
-        assert_eq!(median(vec![3.0]), Some(3.0));
-        assert_eq!(median(vec![3.0, 1.0]), Some(2.0));
-        assert_eq!(median(vec![9.0, 1.0, 3.0]), Some(3.0));
-    }
 }

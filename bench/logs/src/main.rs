@@ -7,22 +7,20 @@
 //! | [`probe`] | chooses what to search for in a file |
 //! | [`measure`] | ingests one file and queries it |
 //! | [`compress`] | what zstd makes of the same file |
-//! | [`machine`] | what it ran on |
 //! | [`report`] | the tables |
 
 mod child;
 mod compress;
 mod input;
-mod machine;
 mod measure;
 mod probe;
 mod report;
 
 use clap::Parser;
+use shared::Result;
+use shared::machine::{Machine, output};
 use std::path::PathBuf;
-
-/// Anything that stops a benchmark: a sentence for a person.
-type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+use std::process::Command;
 
 /// Measures the duramen command on log files: ingest, stored size, queries.
 #[derive(Debug, Parser)]
@@ -61,7 +59,7 @@ fn main() -> Result<()> {
     let args = Args::parse();
     let duramen =
         args.duramen.canonicalize().map_err(|e| format!("no binary at {}: {e}", args.duramen.display()))?;
-    let machine = machine::Machine::look(&duramen)?;
+    let machine = Machine::look(&args.work, &[output(Command::new(&duramen).arg("--version"))]);
     std::fs::create_dir_all(&args.work)?;
     let inputs = input::find(&args.data, args.generate, args.only.as_deref())?;
     if inputs.is_empty() {

@@ -56,7 +56,7 @@ impl Bench {
                 .stdin(Stdio::null())
                 .stdout(Stdio::null()),
         )?;
-        let stored_bytes = disk::file_bytes(&store)?;
+        let stored_bytes = shared::disk::file_bytes(&store)?;
         let rare = probe::rare_word(&log, size)?;
         std::fs::remove_file(&log)?;
 
@@ -105,7 +105,7 @@ impl Bench {
         let mut warm = Vec::new();
         let mut peak_rss_bytes = 0;
         for _ in 0..self.repeat {
-            disk::drop_from_cache(store)?;
+            shared::disk::drop_from_cache(store)?;
             let usage = child::run(&mut self.query(store, &query, limit))?;
             cold.push(usage.wall);
             peak_rss_bytes = usage.peak_rss_bytes.max(peak_rss_bytes);

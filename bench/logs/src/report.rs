@@ -1,8 +1,8 @@
 //! The tables, in Markdown.
 
 use crate::Args;
-use crate::machine::Machine;
 use crate::measure::Measured;
+use shared::machine::Machine;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -24,9 +24,8 @@ pub(crate) fn write(machine: &Machine, args: &Args, rows: &[Row]) -> String {
 
 fn tables(out: &mut String, machine: &Machine, args: &Args, rows: &[Row]) -> std::fmt::Result {
     writeln!(out, "# `duramen` on log files\n")?;
-    let Machine { cpu, cores, memory_gib, kernel, load, duramen, commit } = machine;
-    writeln!(out, "- Machine: {cpu}, {cores} cores, {memory_gib:.1} GiB, {kernel}; load before: {load}")?;
-    writeln!(out, "- Version: {duramen}, commit {commit}")?;
+    writeln!(out, "- Machine: {machine}")?;
+    writeln!(out, "- Version: {}, commit {}", machine.peers, machine.commit)?;
     let durability = if args.ingest_arg.is_empty() {
         "the command's defaults".to_owned()
     } else {

@@ -2,8 +2,8 @@
 
 use crate::Result;
 use crate::peer::{Load, Peer};
-use crate::process::Process;
 use crate::question::{Answer, Question, Span, What, rows_of};
+use shared::process::{Memory, Process};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -146,7 +146,7 @@ impl Peer for DuckDb {
             self.file.display()
         ))?;
         let wall_s = started.elapsed().as_secs_f64();
-        let (peak_bytes, resident_bytes, anonymous_bytes) = process.memory()?;
+        let Memory { peak_bytes, resident_bytes, anonymous_bytes } = process.memory()?;
         Ok(Some(Load {
             wall_s,
             raw_bytes: std::fs::metadata(lines)?.len(),
@@ -154,7 +154,7 @@ impl Peer for DuckDb {
             peak_bytes,
             resident_bytes: Some(resident_bytes),
             anonymous_bytes: Some(anonymous_bytes),
-            disk_bytes: disk::file_bytes(&self.file)?,
+            disk_bytes: shared::disk::file_bytes(&self.file)?,
             stopped_bytes: None,
         }))
     }
@@ -170,7 +170,7 @@ impl Peer for DuckDb {
     fn start_cold(&mut self) -> Result<()> {
         self.session.child.kill()?;
         self.session.child.wait()?;
-        disk::drop_from_cache(&self.file)?;
+        shared::disk::drop_from_cache(&self.file)?;
         self.session = Session::start(&self.python)?;
         Ok(())
     }

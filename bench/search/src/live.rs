@@ -53,7 +53,7 @@ pub(crate) fn ask(server: &mut Server, subject: &Subject, rate: u64, repeat: usi
             questions(server, subject, 1).and_then(|_warmed_up| questions(server, subject, repeat))
         };
         let sent = sender.join().map_err(|_| "a sender panicked")??;
-        Ok::<_, Box<dyn std::error::Error>>((sent, asked?))
+        Ok::<_, Box<dyn std::error::Error + Send + Sync>>((sent, asked?))
     })?;
     let sent = Instant::now();
     loop {

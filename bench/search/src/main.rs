@@ -9,7 +9,6 @@
 //! | [`any`] | lines of any kind, and what is asked, chosen from them |
 //! | [`question`] | a query, as each peer needs to know it; answers that can be compared |
 //! | [`peer`] | what all peers can do |
-//! | [`process`] | what the kernel says of a process |
 //! | [`server`] | Duramen or VictoriaLogs: their process, directory, address |
 //! | [`sqlite`], [`duckdb`], [`ripgrep`] | the others |
 //! | [`load`] | sends the lines |
@@ -25,7 +24,6 @@ mod lines;
 mod live;
 mod load;
 mod peer;
-mod process;
 mod question;
 mod report;
 mod restart;
@@ -39,10 +37,8 @@ use ask::Before;
 use clap::Parser;
 use peer::{Load, Peer};
 use server::Server;
+use shared::Result;
 use std::path::PathBuf;
-
-/// Anything that stops a benchmark: a sentence for a person.
-type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
 /// Measures the Duramen server beside VictoriaLogs, and if asked to, SQLite, DuckDB and ripgrep.
 ///

@@ -26,7 +26,7 @@ pub(crate) fn starts(server: &mut Server, repeat: usize) -> Result<Starts> {
         for (times, cold) in [(&mut starts.warm_ms, false), (&mut starts.cold_ms, true)] {
             server.stop()?;
             if cold {
-                disk::drop_from_cache(&server.dir)?;
+                shared::disk::drop_from_cache(&server.dir)?;
             }
             times.push(server.start_until_answer(lines)?.as_secs_f64() * 1e3);
         }

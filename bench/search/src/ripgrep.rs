@@ -87,7 +87,7 @@ impl Peer for Ripgrep {
     }
 
     fn start_cold(&mut self) -> Result<()> {
-        Ok(disk::drop_from_cache(&self.lines)?)
+        Ok(shared::disk::drop_from_cache(&self.lines)?)
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::Result;
 use crate::load::send;
 use crate::peer::{Load, Peer};
-use crate::process::Process;
 use crate::question::{Answer, Question, rows_of};
+use shared::process::{Memory, Process};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -190,7 +190,7 @@ impl Server {
             return Ok(None);
         }
         self.stop()?;
-        let bytes = disk::disk_bytes(&self.dir);
+        let bytes = shared::disk::disk_bytes(&self.dir);
         self.start()?;
         Ok(Some(bytes))
     }
@@ -200,7 +200,7 @@ impl Server {
         let Some(Loading { cpu_before_s, wall_s, raw_bytes }) = self.loading else {
             return Ok(None);
         };
-        let (peak_bytes, resident_bytes, anonymous_bytes) = self.process.memory()?;
+        let Memory { peak_bytes, resident_bytes, anonymous_bytes } = self.process.memory()?;
         Ok(Some(Load {
             wall_s,
             raw_bytes,
@@ -208,7 +208,7 @@ impl Server {
             peak_bytes,
             resident_bytes: Some(resident_bytes),
             anonymous_bytes: Some(anonymous_bytes),
-            disk_bytes: disk::disk_bytes(&self.dir),
+            disk_bytes: shared::disk::disk_bytes(&self.dir),
             stopped_bytes: None,
         }))
     }
@@ -242,7 +242,7 @@ impl Peer for Server {
 
     fn start_cold(&mut self) -> Result<()> {
         self.stop()?;
-        disk::drop_from_cache(&self.dir)?;
+        shared::disk::drop_from_cache(&self.dir)?;
         self.start()
     }
 }

@@ -3,10 +3,10 @@
 use crate::Result;
 use crate::lines::Line;
 use crate::peer::{Load, Peer};
-use crate::process::Process;
 use crate::question::{Answer, Question, Row, Span, What, row_of};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, params};
+use shared::process::Process;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -191,10 +191,10 @@ impl Peer for Sqlite {
             wall_s: started.elapsed().as_secs_f64(),
             raw_bytes: std::fs::metadata(lines)?.len(),
             cpu_s: Process::This.cpu_s()? - cpu_before_s,
-            peak_bytes: Process::This.memory()?.0,
+            peak_bytes: Process::This.memory()?.peak_bytes,
             resident_bytes: None,
             anonymous_bytes: None,
-            disk_bytes: disk::disk_bytes(&self.dir),
+            disk_bytes: shared::disk::disk_bytes(&self.dir),
             stopped_bytes: None,
         }))
     }
@@ -211,7 +211,7 @@ impl Peer for Sqlite {
     fn start_cold(&mut self) -> Result<()> {
         // The mapped file must be let go of before its pages can be.
         drop(std::mem::replace(&mut self.connection, Connection::open_in_memory()?));
-        disk::drop_from_cache(&self.dir)?;
+        shared::disk::drop_from_cache(&self.dir)?;
         self.connection = connect(&self.dir)?;
         Ok(())
     }

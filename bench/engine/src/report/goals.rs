@@ -46,7 +46,7 @@ pub(super) fn page(all: &[(Group, Results)]) -> Result<String> {
     let mut out = String::new();
     writeln!(out, "# The goals\n")?;
     if let Some((_, results)) = all.first() {
-        let m = &results.header.machine;
+        let m = &results.header().machine;
         writeln!(out, "{}, {} cores; commit {}; load before: {}.\n", m.cpu, m.cores, m.commit, m.load)?;
     }
     writeln!(out, "| goal | against | wanted | measured | |\n|---|---|--:|--:|---|")?;

@@ -57,19 +57,15 @@ impl Page<'_> {
 }
 
 fn machine(out: &mut String, results: &Results) -> Result<()> {
-    let m = &results.header.machine;
-    writeln!(
-        out,
-        "- Machine: {}, {} cores, {:.1} GiB, {}; {}; load before: {}",
-        m.cpu, m.cores, m.memory_gib, m.kernel, m.file_system, m.load
-    )?;
+    let m = &results.header().machine;
+    writeln!(out, "- Machine: {m}")?;
     writeln!(out, "- Versions: commit {}; {}; {}", m.commit, m.compiler, m.peers)?;
     writeln!(out, "- Compiled for: {} (Rust and C++ alike)", m.target_features)?;
     writeln!(
         out,
         "- Each case a process of its own; at most {} rounds, interleaved; medians. × is the median of the ratios \
          within the rounds.",
-        results.header.rounds
+        results.header().rounds
     )?;
     writeln!(out, "- How it is measured: see [../../README.md](../../README.md#the-key-value-engine)\n")?;
     let failures = results.failures();

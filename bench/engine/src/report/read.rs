@@ -60,7 +60,7 @@ pub(super) fn write(page: &mut Page<'_>, results: &Results) -> Result<()> {
 
 /// The peer whose figure is the least, and that.
 pub(super) fn best_peer(results: &Results, at: &At, figure: &str) -> Option<(String, Rounds)> {
-    let peers = results.header.systems.iter().filter(|s| s.side == Side::Peer);
+    let peers = results.header().systems.iter().filter(|s| s.side == Side::Peer);
     let best = peers
         .filter_map(|s| Some((results.median(at, &s.name, figure)?, &s.name)))
         .min_by(|a, b| a.0.total_cmp(&b.0))?;

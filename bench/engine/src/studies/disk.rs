@@ -3,9 +3,9 @@
 
 use super::figures;
 use crate::Result;
-use crate::case::{Case, Figures};
+use crate::case::Case;
 use crate::systems::named;
-use crate::usage;
+use shared::case::Figures;
 use std::path::Path;
 
 pub(super) fn run(case: &Case, dir: &Path) -> Result<Figures> {
@@ -21,11 +21,11 @@ pub(super) fn run(case: &Case, dir: &Path) -> Result<Figures> {
         }
     }
     store.close()?;
-    let closed = usage::disk_bytes(dir)?;
+    let closed = shared::disk::disk_bytes(dir);
     let store = system.open(dir)?;
     store.settle()?;
     store.close()?;
-    let compacted = usage::disk_bytes(dir)?;
+    let compacted = shared::disk::disk_bytes(dir);
 
     let store = system.open(dir)?;
     store.read(&mut |reader| {

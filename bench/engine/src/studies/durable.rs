@@ -3,10 +3,11 @@
 
 use super::figures;
 use crate::Result;
-use crate::case::{Case, Figures};
+use crate::case::Case;
 use crate::data::{Entries, Fold};
 use crate::store::Store;
 use crate::systems::named;
+use shared::case::Figures;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Barrier;

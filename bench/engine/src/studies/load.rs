@@ -3,10 +3,10 @@
 
 use super::{check_all, check_some, figures, ns_each};
 use crate::Result;
-use crate::case::{Case, Figures};
+use crate::case::Case;
 use crate::data::Entries;
 use crate::systems::{Side, named};
-use crate::usage;
+use shared::case::Figures;
 use std::path::Path;
 use std::time::Instant;
 
@@ -14,15 +14,15 @@ pub(super) fn run(case: &Case, dir: &Path) -> Result<Figures> {
     let system = named(&case.system)?;
     let mut entries = Entries::new(case.order, case.entries);
     let store = system.open(dir)?;
-    let cpu = usage::cpu();
+    let cpu = shared::process::cpu();
     let begin = Instant::now();
     store.load(&mut entries)?;
     let acknowledged = begin.elapsed();
     store.close()?;
     let closed = begin.elapsed();
-    let cpu = usage::cpu().saturating_sub(cpu);
-    let peak_bytes = usage::peak_bytes()?;
-    let disk_bytes = usage::disk_bytes(dir)?;
+    let cpu = shared::process::cpu().saturating_sub(cpu);
+    let peak_bytes = shared::process::Process::This.memory()?.peak_bytes;
+    let disk_bytes = shared::disk::disk_bytes(dir);
 
     let store = system.open(dir)?;
     if system.side != Side::Baseline {

@@ -3,10 +3,11 @@
 
 use super::{figures, ns_each, repeat, stride};
 use crate::Result;
-use crate::case::{Case, Figures};
+use crate::case::Case;
 use crate::data::{Random, VALUE_BYTES, fill, key, tag};
 use crate::store::Session;
 use crate::systems::named;
+use shared::case::Figures;
 use std::path::Path;
 use std::time::{Duration, Instant};
 

@@ -10,9 +10,10 @@ mod structures;
 pub(crate) use structures::NAMES as STRUCTURES;
 
 use crate::Result;
-use crate::case::{Case, Figures, Study};
+use crate::case::{Case, Study};
 use crate::data::{Entries, Fold, Order, Random, VALUE_BYTES, fill, key};
 use crate::store::{Reader, Store};
+use shared::case::Figures;
 use std::path::Path;
 use std::time::{Duration, Instant};
 

@@ -5,11 +5,11 @@
 
 use super::{check_all, check_some, figures, repeat, stride};
 use crate::Result;
-use crate::case::{Case, Figures};
+use crate::case::Case;
 use crate::data::{Entries, Random, key, tag};
 use crate::store::Reader;
 use crate::systems::named;
-use crate::usage;
+use shared::case::Figures;
 use std::path::Path;
 
 pub(super) fn prepare(case: &Case, dir: &Path) -> Result<Figures> {
@@ -23,7 +23,7 @@ pub(super) fn prepare(case: &Case, dir: &Path) -> Result<Figures> {
     let store = system.open(dir)?;
     check_all(&*store, Entries::new(case.order, case.entries))?;
     store.close()?;
-    Ok(figures([("disk_bytes", usage::disk_bytes(dir)? as f64)]))
+    Ok(figures([("disk_bytes", shared::disk::disk_bytes(dir) as f64)]))
 }
 
 pub(super) fn run(case: &Case, dir: &Path) -> Result<Figures> {
@@ -43,7 +43,7 @@ pub(super) fn run(case: &Case, dir: &Path) -> Result<Figures> {
         found = figures([("hit_ns", hit_ns), ("miss_ns", miss_ns), ("scan_ns", scan_ns)]);
         Ok(())
     })?;
-    found.insert("peak_bytes".to_owned(), usage::peak_bytes()? as f64);
+    found.insert("peak_bytes".to_owned(), shared::process::Process::This.memory()?.peak_bytes as f64);
     Ok(found)
 }
 

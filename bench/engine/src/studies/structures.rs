@@ -2,9 +2,10 @@
 
 use super::{figures, ns_each};
 use crate::Result;
-use crate::case::{Case, Figures};
+use crate::case::Case;
 use crate::data::{ENTRY_BYTES, Entries, KEY_BYTES};
 use crossbeam_skiplist::SkipMap;
+use shared::case::Figures;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::{Duration, Instant};

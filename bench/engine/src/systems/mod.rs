@@ -108,6 +108,15 @@ const PROCESS: &str = "the process's death";
 const POWER: &str = "loss of power";
 const TRANSACTIONS: &str = "the process's death, by transaction";
 
+/// The crates they are of, and what is in those, with versions.
+pub(crate) fn versions() -> Vec<String> {
+    const CRATES: [&str; 7] =
+        ["librocksdb-sys", "fjall", "redb", "heed", "lmdb-master-sys", "rusqlite", "crossbeam-skiplist"];
+    let mut all = shared::machine::versions(&CRATES);
+    all.push(format!("SQLite {}", rusqlite::version()));
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,10 +2,11 @@
 
 use super::WARM_UP_LINES;
 use crate::Result;
-use crate::case::{Case, Figures, Study};
+use crate::case::{Case, Study};
 use crate::sample::{Line, lines, pick};
 use crate::targets::{Found, Session, System, Target};
 use duramen::Level;
+use shared::case::Figures;
 use std::path::Path;
 use std::sync::Barrier;
 use std::time::Instant;

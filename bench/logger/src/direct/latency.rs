@@ -2,11 +2,13 @@
 
 use super::ingest::{check, warm_up};
 use crate::Result;
-use crate::case::{Case, Figures};
+use crate::case::Case;
 use crate::sample::{Line, lines, pick};
 use crate::targets::{System, Target};
 use crate::usage;
 use duramen::Level;
+use shared::case::Figures;
+use shared::process::Process;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -44,7 +46,7 @@ pub(crate) fn latency(case: &Case, dir: &Path) -> Result<Figures> {
     }
     figures.insert("over".into(), all.iter().filter(|&&ns| ns > OVER_NS).count() as f64);
     figures.insert("ns_per_line".into(), elapsed.as_nanos() as f64 / all.len() as f64);
-    figures.insert("peak_bytes".into(), usage::peak_bytes()?);
+    figures.insert("peak_bytes".into(), Process::This.memory()?.peak_bytes as f64);
     check(target, each * u64::from(case.threads))?;
     figures.insert("files".into(), usage::files_and_bytes(dir)?.0);
     Ok(figures)

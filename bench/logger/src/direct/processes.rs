@@ -4,10 +4,11 @@
 //! ends. What counts is the time from telling the first to hearing from the last.
 
 use crate::Result;
-use crate::case::{Case, Figures};
+use crate::case::Case;
 use crate::sample::{lines, pick};
 use crate::targets::{System, logger};
 use duramen::Level;
+use shared::case::Figures;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

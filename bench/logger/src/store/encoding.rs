@@ -3,10 +3,11 @@
 use super::ours::encode;
 use super::peers::JsonEntry;
 use crate::Result;
-use crate::case::{Case, Figures};
-use crate::results::median;
+use crate::case::Case;
 use crate::sample::Entries;
 use duramen::{EntryBuf, EntryRef};
+use shared::case::Figures;
+use shared::middle::median;
 use std::hint::black_box;
 use std::time::Instant;
 

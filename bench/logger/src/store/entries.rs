@@ -4,9 +4,11 @@
 use super::configs::{Config, Read};
 use super::ours;
 use crate::Result;
-use crate::case::{Case, Figures};
+use crate::case::Case;
 use crate::sample::Entries;
-use crate::usage::{files_and_bytes, peak_bytes};
+use crate::usage::files_and_bytes;
+use shared::case::Figures;
+use shared::process::Process;
 use std::path::Path;
 use std::time::Instant;
 
@@ -15,6 +17,7 @@ pub(crate) fn entries(case: &Case, dir: &Path) -> Result<Figures> {
     let entries = Entries::new(case.message_bytes);
     let mut figures = Figures::new();
     let per_entry = |ns: u128| ns as f64 / case.lines as f64;
+    let peak_bytes = || -> Result<f64> { Ok(Process::This.memory()?.peak_bytes as f64) };
     let baseline = peak_bytes()?;
 
     let mut place = (config.open)(dir)?;

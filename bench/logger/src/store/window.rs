@@ -3,11 +3,12 @@
 use super::configs::{Config, Read};
 use super::{ours, peers};
 use crate::Result;
-use crate::case::{Case, Figures};
-use crate::results::median;
+use crate::case::Case;
 use crate::sample::{Entries, FIRST_NS, STEP_NS};
 use crate::usage::open_files;
 use duramen::Store;
+use shared::case::Figures;
+use shared::middle::median;
 use std::path::Path;
 use std::time::Instant;
 

@@ -2,9 +2,9 @@
 
 use super::{Found, Session, Target};
 use crate::Result;
-use crate::case::Figures;
 use crate::sample::{APP, Line};
 use duramen::{Durability, Level, Logger, OnFull, Store, Value};
+use shared::case::Figures;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -6,8 +6,8 @@ mod postgres;
 mod sqlite;
 
 use crate::Result;
-use crate::case::Figures;
 use crate::sample::Line;
+use shared::case::Figures;
 use std::path::Path;
 
 /// An open target. Sessions of any number of threads log into it.

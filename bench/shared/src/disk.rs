@@ -69,6 +69,15 @@ pub fn drop_from_cache(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Waits until the file system of a directory has written everything out: the next case is to begin on a quiet disk.
+///
+/// # Errors
+/// If the directory cannot be opened, or what was to be written could not be.
+#[cfg(target_os = "linux")]
+pub fn quiesce(dir: &Path) -> Result<()> {
+    Ok(rustix::fs::syncfs(File::open(dir)?)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,26 +1,41 @@
 //! What the benchmark ran on.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
 /// The machine, the versions, and what else ran.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Machine {
-    pub(crate) cpu: String,
-    pub(crate) cores: usize,
-    pub(crate) memory_gib: f64,
-    pub(crate) kernel: String,
-    pub(crate) file_system: String,
+pub struct Machine {
+    /// The processor's name.
+    pub cpu: String,
+    /// How many of them.
+    pub cores: usize,
+    /// Memory, in GiB.
+    pub memory_gib: f64,
+    /// Name, release and machine, as `uname` tells them.
+    pub kernel: String,
+    /// Type and options of the mount that was measured.
+    pub file_system: String,
     /// The load average before it began.
-    pub(crate) load: String,
-    pub(crate) commit: String,
-    pub(crate) compiler: String,
-    pub(crate) peers: String,
+    pub load: String,
+    /// What was measured.
+    pub commit: String,
+    /// What compiled it.
+    pub compiler: String,
+    /// What the compilers were allowed to use.
+    #[serde(default)]
+    pub target_features: String,
+    /// What it is compared with, and of which versions.
+    #[serde(default)]
+    pub peers: String,
 }
 
 impl Machine {
-    pub(crate) fn look(work: &Path) -> Self {
+    /// Looks, before the benchmark begins; `work` lies on the disk to be measured, and `peers` are what it is compared with.
+    #[must_use]
+    pub fn look(work: &Path, peers: &[String]) -> Self {
         let cpu_info = read("/proc/cpuinfo");
         let memory = read("/proc/meminfo");
         Self {
@@ -34,8 +49,16 @@ impl Machine {
             load: read("/proc/loadavg").split(' ').take(3).collect::<Vec<_>>().join(" "),
             commit: output(Command::new("git").args(["describe", "--always", "--dirty"])),
             compiler: output(Command::new("rustc").arg("--version")),
-            peers: peers(),
+            target_features: target_features(),
+            peers: peers.join(", "),
         }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cpu, cores, memory_gib, kernel, file_system, load, .. } = self;
+        write!(f, "{cpu}, {cores} cores, {memory_gib:.1} GiB, {kernel}; {file_system}; load before: {load}")
     }
 }
 
@@ -49,7 +72,9 @@ fn after<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     line.split_once(':').map(|(_, value)| value.trim())
 }
 
-fn output(command: &mut Command) -> String {
+/// What a command prints.
+#[must_use]
+pub fn output(command: &mut Command) -> String {
     match command.output() {
         Ok(o) if o.status.success() => String::from_utf8_lossy(&o.stdout).trim().to_owned(),
         _ => "unknown".to_owned(),
@@ -68,15 +93,24 @@ fn file_system(dir: &Path) -> String {
     mounts.lines().filter_map(of_mount).max().map_or("unknown".to_owned(), |(_, name)| name)
 }
 
-/// Versions of the peers' crates, from the lock file.
-fn peers() -> String {
-    const PEERS: [&str; 2] = ["rusqlite", "postgres"];
+fn target_features() -> String {
+    let all = [
+        ("sse4.2", cfg!(target_feature = "sse4.2")),
+        ("pclmulqdq", cfg!(target_feature = "pclmulqdq")),
+        ("avx2", cfg!(target_feature = "avx2")),
+        ("bmi2", cfg!(target_feature = "bmi2")),
+    ];
+    let on: Vec<_> = all.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
+    if on.is_empty() { "the target's baseline".to_owned() } else { format!("baseline, {}", on.join(", ")) }
+}
+
+/// Names and versions of some crates, from the lock file.
+#[must_use]
+pub fn versions(crates: &[&str]) -> Vec<String> {
     let lock = include_str!("../../Cargo.lock");
-    let version = |name: &str| {
+    let version = |name: &&str| {
         let (_, rest) = lock.split_once(&format!("\nname = \"{name}\"\nversion = \""))?;
         Some(format!("{name} {}", rest.split_once('"')?.0))
     };
-    let mut all: Vec<String> = PEERS.iter().filter_map(|name| version(name)).collect();
-    all.push(format!("SQLite {}", rusqlite::version()));
-    all.join(", ")
+    crates.iter().filter_map(version).collect()
 }
