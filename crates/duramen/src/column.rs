@@ -75,6 +75,11 @@ impl FewSlots {
         Self { rows, slots }
     }
 
+    /// Of ascending rows, and the slot of each.
+    pub(crate) fn with_slots(rows: Vec<u32>, slots: Vec<u32>) -> Self {
+        Self { rows, slots }
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.slots.len()

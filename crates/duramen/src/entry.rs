@@ -348,6 +348,11 @@ impl<'a> EntryRef<'a> {
         self.stream.bytes
     }
 
+    /// The encoded pairs of [`EntryRef::fields`], and maybe more behind them.
+    pub(crate) fn field_bytes(&self) -> &'a [u8] {
+        self.fields.bytes
+    }
+
     fn iterate(&self, map: Map<'a>) -> Fields<'a> {
         Fields { reader: Reader::new(map.bytes), left: map.count, message: self.message }
     }

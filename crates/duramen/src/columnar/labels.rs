@@ -2,6 +2,7 @@
 
 use super::bytes::bad;
 use super::row_slots::{rows_of_slots, slots_of_streams};
+use crate::block::names;
 use crate::column::{Codes, Column, ColumnData, IntText, Kinds, Order, bit};
 use crate::error::Result;
 use crate::label_text;
@@ -72,6 +73,24 @@ impl StreamTable {
             slot_ends.push(from as u32);
         }
         Self { sets: Arc::new(sets), slot_ends, order, rows: self.rows }
+    }
+
+    /// The stream that a slot belongs to.
+    pub(crate) fn stream_of(&self, slot: u32) -> usize {
+        self.slot_ends.partition_point(|&end| end <= slot)
+    }
+
+    /// Whether each of the sets has the level as a label.
+    pub(crate) fn have_level(&self) -> Vec<bool> {
+        self.sets.iter().map(|set| set.iter().any(|label| *label.name == *names::LEVEL)).collect()
+    }
+
+    /// About how many bytes of memory the sets and the order take.
+    pub(crate) fn bytes(&self) -> usize {
+        let order = if matches!(self.order, Order::Slots(_)) { self.rows * 4 } else { 0 };
+        let label = |label: &Label| 96 + 2 * (label.name.len() + label.value.len());
+        let sets: usize = self.sets.iter().map(|set| 64 + set.iter().map(label).sum::<usize>()).sum();
+        order + sets
     }
 
     /// How many slots there are.

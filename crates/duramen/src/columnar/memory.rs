@@ -2,8 +2,8 @@
 
 use super::Row;
 use super::bytes::bad;
-use super::columnize::{Collected, Columnizer, Form, MESSAGE};
-use super::labels::{Label, StreamTable, are_wanted, texts};
+use super::columnize::{Collected, Columnizer, Form, MESSAGE, one_field};
+use super::labels::{StreamTable, are_wanted, texts};
 use crate::block::{Block, StreamTest, names};
 use crate::column::{Codes, Column, ColumnData, Ints, Kinds, Order};
 use crate::error::{Error, Result};
@@ -33,6 +33,7 @@ impl MemoryBlock {
     /// # Errors
     /// [`Error::Invalid`] if there are no rows, more than [`super::MAX_ROWS`], too much text, or if the order
     /// is wrong.
+    #[inline(never)]
     pub fn build(rows: &[Row<'_>]) -> Result<Self> {
         let mut c = Columnizer::default();
         c.fill(rows)?;
@@ -48,12 +49,7 @@ impl MemoryBlock {
                 Form::Alias => alias(held, &c.columns()[MESSAGE], rows.len())?,
                 _ => data(held, text, rows.len()),
             };
-            let kinds = if held.kinds.is_empty() {
-                Kinds::All(ValueKind::from_u8(held.kind).unwrap_or_default())
-            } else {
-                Kinds::PerSlot(spread(&held.kinds, 0, held, rows.len()))
-            };
-            let column = Column { data, kinds, order: c.streams.order.clone(), rows: rows.len() };
+            let column = column(held, data, &c.streams);
             columns.push((held.name.clone(), Arc::new(column)));
         }
         Ok(Self {
@@ -82,18 +78,45 @@ impl MemoryBlock {
     pub(crate) fn memory_bytes(&self) -> usize {
         let rows = self.times.len();
         let order = if matches!(self.streams.order, Order::Slots(_)) { rows * 4 } else { 0 };
-        let label = |label: &Label| 96 + 2 * (label.name.len() + label.value.len());
-        let sets: usize = self.streams.sets.iter().map(|set| 64 + set.iter().map(label).sum::<usize>()).sum();
         let most_labels = self.streams.sets.iter().map(Vec::len).max().unwrap_or_default();
         // The order is one, however many columns have it.
         let columns = self.columns.iter().map(|(_, column)| column.bytes().saturating_sub(order));
-        rows * 3 * size_of::<i64>() + order + sets + (most_labels + 1) * rows * 2 + columns.sum::<usize>()
+        let streams = self.streams.bytes() + (most_labels + 1) * rows * 2;
+        rows * 3 * size_of::<i64>() + streams + columns.sum::<usize>()
     }
 
     /// As [`super::EncodedBlock::raw_bytes`].
     pub fn raw_bytes(&self) -> u64 {
         self.raw_bytes
     }
+}
+
+/// What [`MemoryBlock::build`] makes the column of a plain field, without the others; `streams` are those of the rows, and `row`
+/// gives each by its number.
+///
+/// # Errors
+/// Those of `row`; [`Error::Invalid`] if it has too much text.
+pub(crate) fn plain_column<'r>(
+    row: &dyn Fn(usize) -> Result<Row<'r>>,
+    streams: &StreamTable,
+    name: &str,
+) -> Result<Option<Column>> {
+    let mut held = one_field(row, streams, name)?;
+    if held.count == 0 {
+        return Ok(None);
+    }
+    let text = if held.form == Form::Texts { std::mem::take(&mut held.texts.bytes) } else { Vec::new() };
+    let data = data(&held, valid(text)?, streams.rows);
+    Ok(Some(column(&held, data, streams)))
+}
+
+fn column(held: &Collected, data: ColumnData, streams: &StreamTable) -> Column {
+    let kinds = if held.kinds.is_empty() {
+        Kinds::All(ValueKind::from_u8(held.kind).unwrap_or_default())
+    } else {
+        Kinds::PerSlot(spread(&held.kinds, 0, held, streams.rows))
+    };
+    Column { data, kinds, order: streams.order.clone(), rows: streams.rows }
 }
 
 /// One value a slot.
@@ -168,7 +191,7 @@ fn alias(held: &Collected, message: &Collected, rows: usize) -> Result<ColumnDat
 }
 
 /// The names that [`Block::field_names`] lists, sorted.
-pub(super) fn field_names<'a>(
+pub(crate) fn field_names<'a>(
     columns: impl Iterator<Item = &'a str>,
     labels: impl Iterator<Item = &'a str>,
 ) -> Vec<String> {

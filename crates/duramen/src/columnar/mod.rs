@@ -65,10 +65,13 @@ mod texts;
 mod timetext;
 mod words;
 
+pub(crate) use columnize::{has_field, streams_of};
 pub(crate) use compress::unpacked;
 pub use encode::{BlockEncoder, BlockSizes, EncodeOptions, EncodedBlock, FieldSummary};
 pub(crate) use filter::{WordFilter, one_of_each_part, part_of as filter_part, parts_of as filter_parts};
+pub(crate) use labels::{StreamTable, are_wanted, texts};
 pub use memory::MemoryBlock;
+pub(crate) use memory::{field_names, plain_column};
 pub use table::TableBlock;
 pub(crate) use table::{Forgotten, PartId, QueryClock};
 #[cfg(any(test, feature = "fuzzing"))]

@@ -3,6 +3,7 @@
 
 use super::super::texts::Texts;
 use crate::column::{IntText, bit};
+use crate::error::{Error, Result};
 use crate::value::ValueKind;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -188,8 +189,25 @@ impl Collected {
         self.codes.push(size as u32);
     }
 
+    /// To be called when all values are there.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if they have more than 4 GiB of text.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        // In a small block a dictionary may never have had to give up, and not pay all the same.
+        let size = self.texts.len();
+        if self.form == Form::Dictionary && size > 8 && size * 2 > self.count {
+            self.spread();
+        }
+        // Where a text ends is kept in 32 bits.
+        if u32::try_from(self.texts.bytes.len()).is_err() {
+            return Err(Error::Invalid(format!("over 4 GiB of text in the field {:?}", self.name)));
+        }
+        Ok(())
+    }
+
     /// Gives the dictionary up.
-    pub(super) fn spread(&mut self) {
+    fn spread(&mut self) {
         let mut spread = Texts::default();
         spread.bytes.reserve(self.expected_bytes);
         for &code in &self.codes {

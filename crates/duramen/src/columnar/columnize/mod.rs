@@ -8,10 +8,12 @@
 //! or one seen before, so a column starts as a dictionary and gives that up when it does not pay.
 
 mod collected;
+mod one;
 mod slots;
 
 pub(crate) use collected::{Collected, Form};
-pub(crate) use slots::slots;
+pub(crate) use one::{has_field, one_field};
+pub(crate) use slots::{slots, streams_of};
 
 use super::labels::StreamTable;
 use super::{MAX_ROWS, Row};
@@ -21,7 +23,6 @@ use crate::error::{Error, Result};
 use crate::value::{Level, Value, ValueKind};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use slots::streams_of;
 use std::io::Write;
 
 /// Rows turned into columns. Reusable: [`Columnizer::fill`] forgets what was there, but not the room.
@@ -108,12 +109,7 @@ impl Columnizer {
         let level = self.column(names::LEVEL);
         self.take_identities(rows);
         self.streams = streams_of(rows, &mut self.stream_of_row);
-        let has_level: Vec<bool> = self
-            .streams
-            .sets
-            .iter()
-            .map(|set| set.iter().any(|label| &*label.name == names::LEVEL))
-            .collect();
+        let has_level = self.streams.have_level();
         self.levels.clear();
         match self.streams.order.clone() {
             Order::Rows | Order::Few(_) => {
@@ -140,19 +136,7 @@ impl Columnizer {
         if self.used > most_columns {
             return Ok(false);
         }
-        for column in &mut self.columns[..self.used] {
-            // In a small block a dictionary may never have had to give up, and not pay all the same.
-            let size = column.texts.len();
-            if column.form == Form::Dictionary && size > 8 && size * 2 > column.count {
-                column.spread();
-            }
-        }
-        for column in self.columns() {
-            // Where a text ends is kept in 32 bits.
-            if u32::try_from(column.texts.bytes.len()).is_err() {
-                return Err(Error::Invalid(format!("over 4 GiB of text in the field {:?}", column.name)));
-            }
-        }
+        self.columns[..self.used].iter_mut().try_for_each(Collected::settle)?;
         Ok(true)
     }
 
@@ -212,13 +196,13 @@ impl Columnizer {
                 }
             }
         }
-        let in_stream = has_level.get(self.stream_of(slot)).copied().unwrap_or(false);
+        let in_stream = has_level.get(self.streams.stream_of(slot)).copied().unwrap_or(false);
         if entry.level != Level::Unknown && !in_stream && self.columns[level].last_slot != Some(slot) {
             let (message, column) = self.message_and(level);
             column.push_text(slot, entry.level.name(), ValueKind::String, message);
         }
         if entry.raw_len == 0 {
-            let labels = self.streams.sets.get(self.stream_of(slot));
+            let labels = self.streams.sets.get(self.streams.stream_of(slot));
             ndjson += labels
                 .into_iter()
                 .flatten()
@@ -228,11 +212,6 @@ impl Columnizer {
         } else {
             self.raw_bytes += u64::from(entry.raw_len);
         }
-    }
-
-    /// The stream that a slot belongs to.
-    fn stream_of(&self, slot: u32) -> usize {
-        self.streams.slot_ends.partition_point(|&end| end <= slot)
     }
 
     /// The message's column to read, and another, `i`, which is not [`MESSAGE`], to write.

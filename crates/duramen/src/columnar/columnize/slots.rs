@@ -12,7 +12,7 @@ use std::sync::Arc;
 const UNDEFINED: u8 = 0xf7;
 
 /// Finds the streams of the rows; puts the number of each row's into `stream_of_row`, which is cleared first.
-pub(super) fn streams_of(rows: &[Row<'_>], stream_of_row: &mut Vec<u32>) -> StreamTable {
+pub(crate) fn streams_of(rows: &[Row<'_>], stream_of_row: &mut Vec<u32>) -> StreamTable {
     let mut sets: Vec<LabelSet> = Vec::new();
     let mut index: HashMap<LabelSet, u32, FixedState> = HashMap::default();
     let mut by_bytes: HashMap<&[u8], u32, FixedState> = HashMap::default();

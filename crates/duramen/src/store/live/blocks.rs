@@ -3,56 +3,29 @@
 //! What was appended since the last snapshot makes a small block. It takes in the blocks right before it that weigh no more,
 //! unless they are full; so a row moves only into a block twice as heavy, a few times in all, and there are few blocks.
 //!
-//! A block is built of its rows when somebody opens it. Who opens it a second time, most likely with the next query, shows that
-//! it is wanted: from then on it stays built, as far as there is [`Room`].
+//! A block's columns are made of its rows when somebody asks for them. Who opens it a second time, most likely with the next
+//! query, shows that it is wanted: from then on they stay, as far as there is [`Room`].
 
 use crate::block::{Block, BlockHandle};
-use crate::columnar::MemoryBlock;
 use crate::error::Result;
+use crate::store::live::block::{LiveBlock, LiveRows};
+use crate::store::live::parts::{Room, Shared};
 use crate::store::live::width::most_rows;
 use crate::store::rows::{Arenas, RowPlace, RowSet};
 use duramen_engine::wal::SegmentReader;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// How many rows of a segment make a block in memory, at most.
 pub(super) const LIVE_BLOCK_ROWS: usize = 8192;
 /// And how many bytes their entries have: few enough that the memory of one block serves for the next.
 const LIVE_BLOCK_BYTES: u64 = 1 << 20;
-/// So few rows of so few bytes in all are made a block in less time than it takes to open one on disk.
-const FEW_ROWS: usize = 256;
-const FEW_BYTES: u64 = 128 << 10;
+/// Of so few rows of so few bytes in all, columns are made in less time than it takes to open a block on disk.
+const FEW_ROWS: usize = 2048;
+const FEW_BYTES: u64 = 512 << 10;
 /// What a row weighs besides its bytes: as many rows, or as many bytes, as a block has at most weigh the same.
 const ROW_WEIGHT: u64 = LIVE_BLOCK_BYTES / LIVE_BLOCK_ROWS as u64;
-
-/// Memory for blocks that stay built, shared by all segments.
-#[derive(Debug)]
-pub(super) struct Room {
-    capacity_bytes: usize,
-    taken_bytes: AtomicUsize,
-}
-
-impl Room {
-    pub(super) fn new(capacity_bytes: usize) -> Arc<Self> {
-        Arc::new(Self { capacity_bytes, taken_bytes: AtomicUsize::new(0) })
-    }
-
-    /// How much of it is taken.
-    #[cfg(test)]
-    pub(super) fn taken(&self) -> usize {
-        self.taken_bytes.load(Ordering::Relaxed)
-    }
-
-    fn take(&self, bytes: usize) -> bool {
-        let more = |taken: usize| taken.checked_add(bytes).filter(|&all| all <= self.capacity_bytes);
-        self.taken_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
-    }
-
-    fn give_back(&self, bytes: usize) {
-        self.taken_bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
-}
 
 /// The rows found so far in one segment.
 #[derive(Debug)]
@@ -114,7 +87,7 @@ impl SegmentBlocks {
             let fresh = std::mem::take(&mut places);
             for block in self.blocks.drain(from..) {
                 is_wanted |= block.is_wanted.load(Ordering::Relaxed);
-                places.extend_from_slice(block.places());
+                places.extend_from_slice(block.rows.places());
             }
             places.extend_from_slice(&fresh);
             // What was written in order of time stays as it is: a stable sort finds the pieces that are in order.
@@ -125,13 +98,11 @@ impl SegmentBlocks {
         let places = Arc::new(places);
         for Cut { range, bytes, is_full } in ranges {
             self.blocks.push(Arc::new(LiveBlockHandle {
-                arenas: arenas.clone(),
-                places: places.clone(),
-                range,
+                rows: LiveRows::new(arenas.clone(), places.clone(), range),
                 bytes,
                 is_full,
                 is_wanted: AtomicBool::new(is_wanted),
-                built: OnceLock::new(),
+                shared: OnceLock::new(),
                 room: self.room.clone(),
             }));
         }
@@ -180,72 +151,55 @@ fn cut(places: &[RowPlace], arenas: &Arenas) -> Vec<Cut> {
     cuts
 }
 
-/// Rows of a segment, in order, and where they lie.
+/// Rows of a segment as a block that is not open yet.
 #[derive(Debug)]
 struct LiveBlockHandle {
-    arenas: Arc<Arenas>,
-    /// Of this block and of others that were made with it.
-    places: Arc<Vec<RowPlace>>,
-    /// Those of this block; never empty.
-    range: Range<usize>,
+    rows: LiveRows,
     /// Of their entries.
     bytes: u64,
     /// Whether it takes no more.
     is_full: bool,
     /// Whether somebody has opened it, or what it was made of.
     is_wanted: AtomicBool,
-    built: OnceLock<(Arc<MemoryBlock>, usize)>,
+    /// What stays of it when it is opened again.
+    shared: OnceLock<Arc<Shared>>,
     room: Arc<Room>,
 }
 
 impl LiveBlockHandle {
-    fn places(&self) -> &[RowPlace] {
-        self.places.get(self.range.clone()).unwrap_or_default()
-    }
-
     fn weight(&self) -> u64 {
-        self.range.len() as u64 * ROW_WEIGHT + self.bytes
+        self.rows.len() as u64 * ROW_WEIGHT + self.bytes
     }
-}
 
-impl Drop for LiveBlockHandle {
-    fn drop(&mut self) {
-        if let Some((_, bytes)) = self.built.get() {
-            self.room.give_back(*bytes);
+    /// What stays; nothing for who opens it first.
+    fn shared(&self) -> Option<Arc<Shared>> {
+        if self.shared.get().is_none() && self.is_wanted.swap(true, Ordering::Relaxed) {
+            // Another query may be at it, too: one of both is enough, and none waits.
+            let _there_already = self.shared.set(Arc::new(Shared::new(self.room.clone())));
         }
+        self.shared.get().cloned()
     }
 }
 
 impl BlockHandle for LiveBlockHandle {
     fn rows(&self) -> usize {
-        self.range.len()
+        self.rows.len()
     }
 
     fn min_time(&self) -> i64 {
-        self.places().first().map_or(i64::MAX, |place| place.0.time)
+        self.rows.places().first().map_or(i64::MAX, |place| place.0.time)
     }
 
     fn max_time(&self) -> i64 {
-        self.places().last().map_or(i64::MIN, |place| place.0.time)
+        self.rows.places().last().map_or(i64::MIN, |place| place.0.time)
     }
 
     fn open(&self) -> Result<Arc<dyn Block>> {
-        if let Some((built, _)) = self.built.get() {
-            return Ok(built.clone());
-        }
-        let rows = self.places().iter().map(|place| self.arenas.row(place)).collect::<Result<Vec<_>>>()?;
-        let built = Arc::new(MemoryBlock::build(&rows)?);
-        if self.is_wanted.swap(true, Ordering::Relaxed) {
-            let bytes = built.memory_bytes();
-            if self.room.take(bytes) && self.built.set((built.clone(), bytes)).is_err() {
-                // Another query was at it, too.
-                self.room.give_back(bytes);
-            }
-        }
-        Ok(built)
+        Ok(Arc::new(LiveBlock::new(self.rows.clone(), self.shared())))
     }
 
     fn is_open(&self) -> bool {
-        self.rows() <= FEW_ROWS && self.bytes <= FEW_BYTES || self.built.get().is_some()
+        self.rows() <= FEW_ROWS && self.bytes <= FEW_BYTES
+            || self.shared.get().is_some_and(|shared| shared.parts().has_columns())
     }
 }
