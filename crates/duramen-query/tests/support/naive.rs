@@ -20,6 +20,13 @@ impl NaiveRow {
     fn time(&self) -> Option<i64> {
         self.get("_time").parse::<jiff::Timestamp>().ok().map(|t| t.as_nanosecond() as i64)
     }
+    /// In its place, if it has one.
+    fn put(&mut self, name: &str, value: String) {
+        match self.cells.iter_mut().find(|(n, _)| n == name) {
+            Some(cell) => cell.1 = value,
+            None => self.cells.push((name.into(), value)),
+        }
+    }
     fn set(&mut self, name: &str, value: Option<String>) {
         self.cells.retain(|(n, _)| n != name);
         self.cells.extend(value.map(|v| (name.to_string(), v)));
@@ -169,6 +176,14 @@ fn compare_named(name: &str, a: &NaiveRow, b: &NaiveRow) -> Ordering {
     }
 }
 
+/// What a row has of these fields, as JSON.
+fn object(row: &NaiveRow, fields: &[&str]) -> String {
+    let json = |text: &str| serde_json::to_string(text).unwrap();
+    let filled = fields.iter().filter(|f| !row.get(f).is_empty());
+    let members: Vec<String> = filled.map(|f| format!("{}:{}", json(f), json(row.get(f)))).collect();
+    format!("{{{}}}", members.join(","))
+}
+
 fn function(name: &str, fields: &[&str], rows: &[&NaiveRow]) -> String {
     let of_row = |r: &&NaiveRow| -> Vec<String> {
         let one = |f: &&str| match f.strip_suffix('*') {
@@ -216,6 +231,20 @@ fn function(name: &str, fields: &[&str], rows: &[&NaiveRow]) -> String {
             unique.sort_by(|a, b| compare(a, b).then(a.cmp(b)));
             unique.dedup();
             serde_json::to_string(&unique).unwrap()
+        }
+        "row_any" => rows.first().map_or("{}".into(), |r| object(r, fields)),
+        "row_min" | "row_max" => {
+            let key = |r: &&&NaiveRow| !r.get(fields[0]).is_empty();
+            let order = |a: &&&NaiveRow, b: &&&NaiveRow| {
+                let order = compare_named(fields[0], a, b);
+                if name == "row_min" { order } else { order.reverse() }
+            };
+            // Of several, the first.
+            rows.iter().filter(key).min_by(order).map_or("{}".into(), |r| object(r, &fields[1..]))
+        }
+        "json_values" => {
+            let objects: Vec<String> = rows.iter().take(2).map(|r| object(r, fields)).collect();
+            format!("[{}]", objects.join(","))
         }
         "median" => rank(0.5),
         _ => rank(0.9),
@@ -285,8 +314,8 @@ pub fn run(filter: &F, pipes: &[P], all: Vec<NaiveRow>, limit: Option<usize>) ->
                 }
                 rows
             }
-            P::Sort(by, offset, limit) => {
-                if first && matches!(by[..], [("_time", _)]) {
+            P::Sort(by, partition, offset, limit, rank) => {
+                if first && matches!(by[..], [("_time", _)]) && partition.is_empty() && !rank {
                     // Entries that are sorted by time alone come in the order of the store.
                     rows.sort_by_key(|r| r.place);
                     if by[0].1 {
@@ -301,7 +330,20 @@ pub fn run(filter: &F, pipes: &[P], all: Vec<NaiveRow>, limit: Option<usize>) ->
                         each.fold(Ordering::Equal, Ordering::then)
                     });
                 }
-                rows.into_iter().skip(*offset).take(limit.unwrap_or(usize::MAX)).collect()
+                let mut parts = groups(partition, None, &rows);
+                if partition.is_empty() && rows.is_empty() {
+                    parts.clear();
+                }
+                let taken = parts.into_iter().flat_map(|(_, rows)| {
+                    let rows = rows.into_iter().cloned().enumerate();
+                    rows.skip(*offset).take(limit.map_or(usize::MAX, |n| n)).map(|(i, mut row)| {
+                        if *rank {
+                            row.put("place", (i + 1).to_string());
+                        }
+                        row
+                    })
+                });
+                taken.collect()
             }
             P::Stats(by, bucket, functions) => groups(by, *bucket, &rows)
                 .into_iter()
@@ -322,10 +364,7 @@ pub fn run(filter: &F, pipes: &[P], all: Vec<NaiveRow>, limit: Option<usize>) ->
                     let same = |r: &&NaiveRow| by.iter().all(|f| r.get(f) == before[i].get(f));
                     let members: Vec<&NaiveRow> = seen.iter().filter(same).collect();
                     let value = function(name, &[field], &members);
-                    match row.cells.iter_mut().find(|(n, _)| n == "w") {
-                        Some(cell) => cell.1 = value,
-                        None => row.cells.push(("w".into(), value)),
-                    }
+                    row.put("w", value);
                 }
                 rows
             }

@@ -53,7 +53,8 @@ pub enum P {
     Rename(&'static str, &'static str),
     Copy(&'static str, &'static str),
     Where(F),
-    Sort(Vec<(&'static str, bool)>, usize, Option<usize>),
+    /// By which fields, in which partitions, how many to leave out and to give, and whether with their places.
+    Sort(Vec<(&'static str, bool)>, Vec<&'static str>, usize, Option<usize>, bool),
     /// Fields, buckets of so many seconds, and functions: name, fields, condition.
     Stats(Vec<&'static str>, Option<i64>, Vec<(&'static str, Vec<&'static str>, Option<F>)>),
     /// The same of every row: of those up to it, or of all.
@@ -137,11 +138,16 @@ impl P {
             P::Rename(a, b) => format!("rename {a} as {b}"),
             P::Copy(a, b) => format!("copy {a} as {b}"),
             P::Where(f) => format!("where {}", f.text()),
-            P::Sort(by, offset, limit) => {
+            P::Sort(by, partition, offset, limit, rank) => {
                 let by: Vec<_> =
                     by.iter().map(|(n, d)| format!("{n}{}", if *d { " desc" } else { "" })).collect();
                 let limit = limit.map_or(String::new(), |n| format!(" limit {n}"));
-                format!("sort by ({}) offset {offset}{limit}", by.join(", "))
+                let partition = match &partition[..] {
+                    [] => String::new(),
+                    names => format!(" partition by ({})", names.join(", ")),
+                };
+                let rank = if *rank { " rank as place" } else { "" };
+                format!("sort by ({}){partition} offset {offset}{limit}{rank}", by.join(", "))
             }
             P::Stats(by, bucket, functions) => {
                 let mut by: Vec<String> = by.iter().map(|b| b.to_string()).collect();
@@ -152,7 +158,8 @@ impl P {
                         let phi = if *f == "quantile" { "0.9, " } else { "" };
                         let condition =
                             condition.as_ref().map_or(String::new(), |c| format!(" if ({})", c.text()));
-                        format!("{f}({phi}{}){condition}", fields.join(", "))
+                        let limit = if *f == "json_values" { " limit 2" } else { "" };
+                        format!("{f}({phi}{}){limit}{condition}", fields.join(", "))
                     })
                     .enumerate()
                     .map(|(i, f)| format!("{f} as r{i}"))
@@ -249,13 +256,29 @@ pub fn pipe() -> impl Strategy<Value = P> {
             "median",
             "values",
             "any",
+            "row_any",
+            "row_min",
+            "row_max",
+            "latest",
+            "json_values",
             "n*",
         ]),
         names(2),
         proptest::option::weighted(0.3, filter()),
     )
         // A prefix, for once, instead of names.
-        .prop_map(|(f, names, c)| if f == "n*" { ("sum", vec!["n*"], c) } else { (f, names, c) });
+        .prop_map(|(f, mut names, c)| match f {
+            "n*" => ("sum", vec!["n*"], c),
+            "row_min" | "row_max" => {
+                names.push("_msg");
+                (f, names, c)
+            }
+            "latest" => {
+                names.insert(0, "_time");
+                ("row_max", names, c)
+            }
+            _ => (f, names, c),
+        });
     let count = Just(("count", vec![], None));
     prop_oneof![
         (0usize..8).prop_map(P::Limit),
@@ -269,10 +292,12 @@ pub fn pipe() -> impl Strategy<Value = P> {
         filter().prop_map(P::Where),
         (
             vec((select(vec!["app", "n", "mix", "part", "_time", "_msg"]), any::<bool>()), 1..3),
+            prop_oneof![Just(Vec::new()), names(2)],
             0usize..3,
-            proptest::option::of(0usize..6)
+            proptest::option::of(0usize..6),
+            any::<bool>()
         )
-            .prop_map(|(by, offset, limit)| P::Sort(by, offset, limit)),
+            .prop_map(|(by, partition, offset, limit, rank)| P::Sort(by, partition, offset, limit, rank)),
         (names(2), proptest::option::of(select(vec![7i64, 20])), vec(prop_oneof![count, function], 1..3))
             .prop_map(|(by, bucket, f)| P::Stats(by, bucket, f)),
         (
