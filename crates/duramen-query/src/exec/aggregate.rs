@@ -6,7 +6,7 @@
 use super::ahead::Ahead;
 use super::derived::derive;
 use super::first_last;
-use super::group_keys::{Key, MAX_COMBINATIONS, RowCodes, key_column};
+use super::group_keys::{Key, RowCodes, combinations, key_column};
 use super::inputs::{Extremes, Input, Known, Rows, is_beaten};
 use super::makers;
 use super::open::Open;
@@ -223,8 +223,7 @@ impl<'a> Aggregation<'a> {
     fn rows(&self, block: &mut Block<'_>, groups: &mut Groups<'a>) -> Result<()> {
         let Block { number, keys, inputs, found, times } = block;
         let keys = &**keys;
-        let combinations = keys.iter().try_fold(1usize, |n, k| n.checked_mul(k.codes?));
-        let combinations = combinations.filter(|&n| n <= MAX_COMBINATIONS);
+        let combinations = combinations(keys);
         if let Some(combinations) = combinations
             && self.counts_only()
         {

@@ -13,7 +13,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The most combinations of codes for which groups are remembered by code.
-pub(super) const MAX_COMBINATIONS: usize = 1 << 16;
+const MAX_COMBINATIONS: usize = 1 << 16;
+
+/// How many combinations of codes there are, if these tell groups apart.
+pub(super) fn combinations(keys: &[Key<'_>]) -> Option<usize> {
+    let combinations = keys.iter().try_fold(1usize, |n, key| n.checked_mul(key.codes?));
+    combinations.filter(|&n| n <= MAX_COMBINATIONS)
+}
 
 /// A field to group by.
 pub(super) struct Key<'a> {

@@ -277,7 +277,7 @@ pub(crate) fn execute<'a>(
             }
             next.finish()
         }
-        Some(Pipe::Sort(sort)) if !sort.is_by_time() && sort.partition.is_empty() => {
+        Some(Pipe::Sort(sort)) if !sort.is_only_by_time() => {
             let projection = &Projection::of(rest);
             let mut next = chain(rest, run, last.stage())?;
             let scan = sorted::SortedScan { reader, sort, projection, order: run.options.order };
@@ -290,13 +290,11 @@ pub(crate) fn execute<'a>(
             // Sorting by time is what the scan does anyway, and needs no memory then.
             let mut time_sort = Vec::new();
             let (order, pipes) = match first {
-                Some(Pipe::Sort(sort))
-                    if sort.is_by_time() && sort.partition.is_empty() && sort.rank.is_none() =>
-                {
+                Some(Pipe::Sort(sort)) => {
                     time_sort.push(Pipe::Offset(sort.offset));
                     time_sort.extend(sort.limit.map(Pipe::Limit));
                     time_sort.extend_from_slice(rest);
-                    let desc = sort.by.first().is_some_and(|(_, desc)| *desc);
+                    let desc = sort.by_time_first().unwrap_or_default();
                     (if desc { Order::NewestFirst } else { Order::OldestFirst }, &*time_sort)
                 }
                 _ => (run.options.order, pipes),

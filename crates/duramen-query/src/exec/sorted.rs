@@ -1,9 +1,10 @@
-//! `sort` straight behind the filter: only rows that can be in the answer are read beyond their sort keys. Blocks are read side
-//! by side on several threads, each of which keeps what is first of its own.
+//! `sort` straight behind the filter: only rows that can be in the answer are read beyond their sort keys, and what chooses their
+//! partitions. Blocks are read side by side on several threads, each of which keeps what is first of its own.
 
 use super::ahead::Ahead;
 use super::cells::{cell, has_value};
 use super::context::Run;
+use super::group_keys::{Key, RowCodes, combinations, key_column};
 use super::memory::Memory;
 use super::numbers::Numbers;
 use super::open::Open;
@@ -15,9 +16,11 @@ use super::{Order, RunStats};
 use crate::bitmap::Bitmap;
 use crate::error::Result;
 use crate::order::SortKey;
-use crate::pipe::sort::{Arrival, Directed, Sort, Sorter};
+use crate::pipe::sort::{ALL, Arrival, Directed, Sort, Sorter};
+use crate::pipe::stats::By;
 use crate::row::ResultRow;
 use duramen::block::{BlockHandle, names};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -70,6 +73,36 @@ impl KeyColumn {
     }
 }
 
+/// What a block's rows have in the fields that choose a partition.
+struct Partitions<'k> {
+    keys: &'k [Key<'k>],
+    /// If there are few combinations of values: that of each row, and the number of its partition, once it is known.
+    known: Option<(RowCodes<'k>, Vec<Option<usize>>)>,
+}
+
+impl<'k> Partitions<'k> {
+    fn new(keys: &'k [Key<'k>], found: &Bitmap) -> Self {
+        Self { keys, known: combinations(keys).map(|n| (RowCodes::new(keys, found), vec![None; n])) }
+    }
+
+    /// The number of a row's partition.
+    fn of(&mut self, row: usize, sorter: &mut Sorter<'_>) -> Result<usize> {
+        if self.keys.is_empty() {
+            return Ok(ALL);
+        }
+        let known = self.known.as_mut().map(|(codes, known)| &mut known[codes.of(row)]);
+        if let Some(Some(number)) = known {
+            return Ok(*number);
+        }
+        let texts: Vec<Cow<'_, str>> = self.keys.iter().map(|key| key.text(row)).collect();
+        let number = sorter.partition(texts.iter().map(|text| &**text))?;
+        if let Some(known) = known {
+            *known = Some(number);
+        }
+        Ok(number)
+    }
+}
+
 impl<'a> SortedScan<'a> {
     pub fn run(&self, run: &Run<'a>, stats: &mut RunStats) -> Result<Sorter<'a>> {
         if self.sort.limit.is_some() {
@@ -88,16 +121,17 @@ impl<'a> SortedScan<'a> {
     /// The rows of all blocks, with their fields if they are to be `fills`ed now.
     fn sorted(&self, run: &Run<'a>, fills: Option<&Projection>, stats: &mut RunStats) -> Result<Sorter<'a>> {
         let Run { blocks, memory, cancel, .. } = *run;
-        // Most blocks have no row that can be in the answer, which their first key tells in any order of rows.
+        // Most blocks have no row that can be in the answer, which their first key tells in any order of rows. Of partitions, each
+        // may have one.
         let is_by_time = self.sort.by.iter().any(|(name, _)| **name == *names::TIME);
-        let is_always_in_order = self.sort.limit.is_none() || is_by_time;
+        let is_always_in_order = self.sort.limit.is_none() || is_by_time || !self.sort.partition.is_empty();
         let ordered = Reader { in_order: InOrder::All, ..self.reader };
         let reader = if is_always_in_order { ordered } else { Reader { in_order: InOrder::None, ..ordered } };
         // Of equal rows the first ones are in the answer: blocks that come behind them have none then.
         let turned: Vec<Arc<dyn BlockHandle>>;
-        let (in_turn, last) = match self.order {
-            Order::OldestFirst => (blocks, None),
-            Order::NewestFirst => {
+        let (in_turn, last) = match self.is_newest_first() {
+            false => (blocks, None),
+            true => {
                 turned = blocks.iter().rev().cloned().collect();
                 (&*turned, blocks.len().checked_sub(1))
             }
@@ -137,6 +171,11 @@ impl<'a> SortedScan<'a> {
         Ok(all)
     }
 
+    /// Whether later rows are likely to be in the answer.
+    fn is_newest_first(&self) -> bool {
+        self.sort.by_time_first().unwrap_or(self.order == Order::NewestFirst)
+    }
+
     /// Whether none of a block's rows, the `earliest` of which comes there, can be in the answer, as far as their first keys tell.
     fn is_beyond(
         &self,
@@ -147,7 +186,7 @@ impl<'a> SortedScan<'a> {
     ) -> duramen::Result<bool> {
         let Some((name, desc)) = self.sort.by.first() else { return Ok(false) };
         let column = KeyColumn::read(name, open, found)?;
-        let is_beyond = |row| sorter.is_beyond(&Directed::new(column.key(row), *desc), earliest);
+        let is_beyond = |row| sorter.is_beyond(ALL, &Directed::new(column.key(row), *desc), earliest);
         let is_stopped =
             |i| i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 && self.reader.cancel.check().is_err();
         Ok(found.iter().enumerate().all(|(i, row)| is_beyond(row) && !is_stopped(i)))
@@ -162,9 +201,18 @@ impl<'a> SortedScan<'a> {
         sorter: &mut Sorter<'_>,
         stats: &mut RunStats,
     ) -> Result<()> {
-        let columns = self.sort.by.iter().map(|(name, _)| KeyColumn::read(name, open, found));
-        let read = columns.collect::<duramen::Result<Vec<_>>>().and_then(|c| Ok((c, open.times()?)));
-        let (columns, times) = match read {
+        if sorter.takes_none() {
+            return Ok(());
+        }
+        let fields = self.sort.partition.iter();
+        let by: Vec<By> = fields.map(|field| By { field: field.clone(), bucket: None }).collect();
+        let mut read = || -> duramen::Result<_> {
+            let columns = self.sort.by.iter().map(|(name, _)| KeyColumn::read(name, open, found));
+            let columns = columns.collect::<duramen::Result<Vec<_>>>()?;
+            let keys = by.iter().map(|by| key_column(by, open)).collect::<duramen::Result<Vec<_>>>()?;
+            Ok((columns, keys, open.times()?))
+        };
+        let (columns, keys, times) = match read() {
             Ok(read) => read,
             Err(e) => {
                 stats.failed(e);
@@ -172,19 +220,26 @@ impl<'a> SortedScan<'a> {
             }
         };
         let first = columns.first().zip(self.sort.by.first());
+        let mut partitions = Partitions::new(&keys, found);
         let mut out = ResultRow::new();
-        for (i, row) in found.iter().enumerate() {
+        // Those come first that leave others no place.
+        let mut rows: Vec<u32> = found.iter().map(|row| row as u32).collect();
+        if self.is_newest_first() {
+            rows.reverse();
+        }
+        for (i, row) in rows.into_iter().map(|row| row as usize).enumerate() {
             if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 {
                 self.reader.cancel.check()?;
             }
+            let partition = partitions.of(row, sorter)?;
             // Most rows are told by the first key alone.
             let first = first.and_then(|(column, (_, desc))| Some(Directed::new(column.quick(row)?, *desc)));
-            if first.is_some_and(|key| sorter.is_beyond(&key, ANY_ARRIVAL)) {
+            if first.is_some_and(|key| sorter.is_beyond(partition, &key, ANY_ARRIVAL)) {
                 continue;
             }
             let keys = self.sort.directed(columns.iter().map(|column| column.key(row)));
             let arrival = self.order.arrival(times[row], number, row);
-            if !sorter.wants(&keys, arrival) {
+            if !sorter.wants(partition, &keys, arrival) {
                 continue;
             }
             if let Some(projection) = fills
@@ -193,7 +248,7 @@ impl<'a> SortedScan<'a> {
                 stats.failed(e);
                 return Ok(());
             }
-            sorter.add(keys, arrival, out.compact())?;
+            sorter.add(partition, keys, arrival, fills.map(|_| &out))?;
         }
         Ok(())
     }

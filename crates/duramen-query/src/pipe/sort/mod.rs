@@ -3,7 +3,7 @@
 
 pub(crate) mod sorter;
 
-pub(crate) use sorter::{Arrival, Directed, SortStage, Sorter};
+pub(crate) use sorter::{ALL, Arrival, Directed, SortStage, Sorter};
 
 use crate::error::ParseError;
 use crate::order::SortKey;
@@ -122,9 +122,16 @@ impl Sort {
         format!("({})", keys.collect::<Vec<_>>().join(", "))
     }
 
-    /// Whether it is the order in which log entries are read anyway.
-    pub(crate) fn is_by_time(&self) -> bool {
+    /// Whether it only wants the order in which log entries can be read anyway.
+    pub(crate) fn is_only_by_time(&self) -> bool {
         matches!(&*self.by, [(name, _)] if **name == *names::TIME)
+            && self.partition.is_empty()
+            && self.rank.is_none()
+    }
+
+    /// Whether the time comes before all else, and if so, whether the latest is first.
+    pub(crate) fn by_time_first(&self) -> Option<bool> {
+        self.by.first().filter(|(name, _)| **name == *names::TIME).map(|(_, desc)| *desc)
     }
 
     /// What is compared of a row, of the keys of its fields.

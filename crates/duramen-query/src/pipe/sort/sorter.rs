@@ -1,6 +1,6 @@
 //! The rows while they are being sorted.
 //!
-//! With a limit, only so many of a partition are kept, twice as many at times. Without one, rows are sorted in runs,
+//! With a limit, only so many of a partition are kept, some more at times. Without one, rows are sorted in runs,
 //! which are merged in the end: so that a query that is cancelled need not wait for a long sort.
 
 use super::Sort;
@@ -110,16 +110,16 @@ impl Partition {
     }
 
     /// Calls `see` with the rows in order, until it says stop.
-    fn drain(mut self, see: &mut dyn FnMut(ResultRow) -> Result<Flow>) -> Result<()> {
+    fn drain(mut self, see: &mut dyn FnMut(&mut ResultRow) -> Result<Flow>) -> Result<()> {
         self.end_run();
         let mut runs = self.runs;
         let mut heads: BinaryHeap<Reverse<(Held, usize)>> = BinaryHeap::new();
         for (i, run) in runs.iter_mut().enumerate() {
             heads.extend(run.pop().map(|held| Reverse((held, i))));
         }
-        while let Some(Reverse((held, i))) = heads.pop() {
+        while let Some(Reverse((mut held, i))) = heads.pop() {
             heads.extend(runs[i].pop().map(|held| Reverse((held, i))));
-            if see(held.row)? == Flow::Stop {
+            if see(&mut held.row)? == Flow::Stop {
                 break;
             }
         }
@@ -127,35 +127,61 @@ impl Partition {
     }
 }
 
+/// How many rows beyond twice those that are kept a partition may hold, if it is the only one, and if there may be many.
+const SPARE_ROWS: usize = 64;
+const SPARE_ROWS_OF_MANY: usize = 6;
+
 /// Rows being sorted.
 pub(crate) struct Sorter<'a> {
     sort: &'a Sort,
     memory: &'a Memory,
     cancel: &'a Cancel,
-    partitions: BTreeMap<PartitionKey, Partition>,
+    /// In the order in which they came. Without fields to choose one by, there is one.
+    partitions: Vec<Partition>,
+    /// Their numbers, in order.
+    numbers: BTreeMap<PartitionKey, usize>,
     /// How many rows of a partition can matter at all.
     keep: usize,
+    /// How many it holds before others are dropped.
+    most: usize,
 }
+
+/// The number of the partition that has all rows, if there are no fields to choose one by.
+pub(crate) const ALL: usize = 0;
 
 impl<'a> Sorter<'a> {
     pub fn new(sort: &'a Sort, memory: &'a Memory, cancel: &'a Cancel) -> Self {
         let keep = sort.limit.map_or(usize::MAX, |n| n.saturating_add(sort.offset));
-        Self { sort, memory, cancel, partitions: BTreeMap::new(), keep }
+        let is_one = sort.partition.is_empty();
+        let spare = if is_one { SPARE_ROWS } else { SPARE_ROWS_OF_MANY };
+        let mut sorter = Self {
+            sort,
+            memory,
+            cancel,
+            partitions: Vec::new(),
+            numbers: BTreeMap::new(),
+            keep,
+            most: keep.saturating_mul(2).saturating_add(spare),
+        };
+        if is_one {
+            sorter.add_partition(PartitionKey::new());
+        }
+        sorter
     }
 
-    /// The last row that can be in the answer, once there are so many, and if there are no partitions.
-    fn worst(&self) -> Option<&(Box<[Directed]>, Arrival)> {
-        self.partitions.values().next()?.worst.as_ref()
+    /// Whether no row can be in the answer.
+    pub fn takes_none(&self) -> bool {
+        self.keep == 0
     }
 
-    /// Whether there are as many rows as can be in the answer, so that some are beyond it.
+    /// Whether there are as many rows as can be in the answer, so that some are beyond it, and no partitions, which may be more.
     pub fn is_full(&self) -> bool {
-        self.worst().is_some()
+        self.sort.partition.is_empty() && self.partitions[ALL].worst.is_some()
     }
 
-    /// Whether no row with this first key, that comes there or later, can be in the answer, if there are no partitions.
-    pub fn is_beyond(&self, first: &Directed, arrival: Arrival) -> bool {
-        self.worst().is_some_and(|(keys, of_worst)| match &**keys {
+    /// Whether no row of a partition with this first key, that comes there or later, can be in the answer.
+    pub fn is_beyond(&self, partition: usize, first: &Directed, arrival: Arrival) -> bool {
+        self.partitions[partition].worst.as_ref().is_some_and(|(keys, of_worst)| match &**keys {
             [worst] => (first, arrival) > (worst, *of_worst),
             keys => keys.first().is_some_and(|worst| first > worst),
         })
@@ -164,24 +190,32 @@ impl<'a> Sorter<'a> {
     /// The first rows, if there is a limit: those that the answer has, and those before its offset. In no order.
     pub fn first_rows(&mut self) -> impl Iterator<Item = (Arrival, &mut ResultRow)> {
         let (keep, memory) = (self.keep, self.memory);
-        self.partitions.values_mut().flat_map(move |partition| {
+        self.partitions.iter_mut().flat_map(move |partition| {
             partition.prune(keep, memory);
             partition.held.iter_mut().map(|held| (held.arrival, &mut held.row))
         })
     }
 
-    /// Gives the memory of its rows back.
+    /// Gives the memory of its rows and partitions back.
     pub fn discard(self) {
-        let partitions = self.partitions.into_values();
         let rows =
-            partitions.flat_map(|partition| partition.runs.into_iter().flatten().chain(partition.held));
-        self.memory.release(rows.map(|held| held.bytes).sum());
+            self.partitions.into_iter().flat_map(|part| part.runs.into_iter().flatten().chain(part.held));
+        let rows_bytes: usize = rows.map(|held| held.bytes).sum();
+        self.memory.release(rows_bytes + self.numbers.keys().map(bytes_of).sum::<usize>());
     }
 
     /// Takes the rows of another of the same sort, which were charged for.
-    pub fn merge(&mut self, other: Self) {
-        for (key, theirs) in other.partitions {
-            let mine = self.partitions.entry(key).or_default();
+    pub fn merge(&mut self, mut other: Self) {
+        for (key, theirs) in other.numbers {
+            let theirs = std::mem::take(&mut other.partitions[theirs]);
+            let number = match self.numbers.get(&key) {
+                Some(&number) => {
+                    self.memory.release(bytes_of(&key));
+                    number
+                }
+                None => self.add_partition(key),
+            };
+            let mine = &mut self.partitions[number];
             mine.runs.extend(theirs.runs);
             mine.held.extend(theirs.held);
             if self.sort.limit.is_none() {
@@ -192,66 +226,81 @@ impl<'a> Sorter<'a> {
         }
     }
 
-    /// Whether a row with these keys can be in the answer, if there are no partitions.
-    pub fn wants(&self, keys: &[Directed], arrival: Arrival) -> bool {
-        let one = self.partitions.values().next();
-        one.map_or(self.keep > 0, |partition| partition.wants(keys, arrival, self.keep))
+    fn add_partition(&mut self, key: PartitionKey) -> usize {
+        self.numbers.insert(key, self.partitions.len());
+        self.partitions.push(Partition::default());
+        self.partitions.len() - 1
     }
 
-    /// Takes a row, if there are no partitions.
-    pub fn add(&mut self, keys: Box<[Directed]>, arrival: Arrival, row: ResultRow) -> Result<()> {
-        self.add_to(Vec::new(), keys, arrival, row)
+    /// The number of the partition of the rows that have these texts in the fields that choose one; it is there then.
+    pub fn partition<'t>(&mut self, texts: impl Iterator<Item = &'t str>) -> Result<usize> {
+        let names = self.sort.partition.iter().zip(texts);
+        let key: PartitionKey = names.map(|(name, text)| (Sort::key(name, text), text.into())).collect();
+        match self.numbers.get(&key) {
+            Some(&number) => Ok(number),
+            None => {
+                self.memory.charge(bytes_of(&key), "the partitions of a sort")?;
+                Ok(self.add_partition(key))
+            }
+        }
     }
 
-    fn add_to(
+    /// Whether a row of a partition with these keys can be in the answer.
+    pub fn wants(&self, partition: usize, keys: &[Directed], arrival: Arrival) -> bool {
+        self.partitions[partition].wants(keys, arrival, self.keep)
+    }
+
+    /// Takes a row of a partition; without its fields, if they are filled in later.
+    pub fn add(
         &mut self,
-        key: PartitionKey,
+        partition: usize,
         keys: Box<[Directed]>,
         arrival: Arrival,
-        row: ResultRow,
+        row: Option<&ResultRow>,
     ) -> Result<()> {
         let keys_bytes: usize = keys.iter().map(|k| k.key().heap_bytes() + size_of::<Directed>()).sum();
+        let row = row.map(ResultRow::compact).unwrap_or_default();
         let bytes = row.heap_bytes() + keys_bytes + size_of::<Held>();
         self.memory.charge(bytes, "sorting")?;
-        let partition = match self.partitions.get_mut(&key) {
-            Some(partition) => partition,
-            None => {
-                let bytes: usize = key.iter().map(|(k, text)| k.heap_bytes() + text.len() + 64).sum();
-                self.memory.charge(bytes + size_of::<Partition>(), "the partitions of a sort")?;
-                self.partitions.entry(key).or_default()
-            }
-        };
+        let partition = &mut self.partitions[partition];
         partition.held.push(Held { keys, arrival, row, bytes });
         if self.sort.limit.is_none() {
             if partition.held.len() == RUN_ROWS {
                 partition.end_run();
             }
-        } else if partition.held.len() > self.keep.saturating_mul(2).saturating_add(64) {
+        } else if partition.held.len() > self.most {
             partition.prune(self.keep, self.memory);
         }
         Ok(())
     }
 
     /// Takes a row that came out of another pipe.
-    fn add_row(&mut self, row: &ResultRow, arrival: Arrival) -> Result<()> {
-        let key = |name: &str| Sort::key(name, row.get(name).unwrap_or(""));
-        let keys = self.sort.directed(self.sort.by.iter().map(|(name, _)| key(name)));
-        let partition: PartitionKey =
-            self.sort.partition.iter().map(|name| (key(name), row.get(name).unwrap_or("").into())).collect();
-        let wanted = self
-            .partitions
-            .get(&partition)
-            .map_or(self.keep > 0, |partition| partition.wants(&keys, arrival, self.keep));
-        if wanted { self.add_to(partition, keys, arrival, row.compact()) } else { Ok(()) }
+    pub fn add_row(&mut self, row: &ResultRow, arrival: Arrival) -> Result<()> {
+        if self.takes_none() {
+            return Ok(());
+        }
+        let sort = self.sort;
+        let text = |name: &str| row.get(name).unwrap_or("");
+        let partition = if sort.partition.is_empty() {
+            ALL
+        } else {
+            self.partition(sort.partition.iter().map(|name| text(name)))?
+        };
+        let keys = sort.directed(sort.by.iter().map(|(name, _)| Sort::key(name, text(name))));
+        if self.wants(partition, &keys, arrival) {
+            self.add(partition, keys, arrival, Some(row))?;
+        }
+        Ok(())
     }
 
     /// Gives the rows on in order, one partition after the other.
     pub fn drain(&mut self, next: &mut dyn Stage) -> Result<()> {
         let (sort, keep) = (self.sort, self.keep);
         let mut flow = Flow::Continue;
-        for (_, partition) in std::mem::take(&mut self.partitions) {
+        for number in std::mem::take(&mut self.numbers).into_values() {
+            let partition = std::mem::take(&mut self.partitions[number]);
             let mut place = 0usize;
-            partition.drain(&mut |mut row| {
+            partition.drain(&mut |row| {
                 place += 1;
                 if place.is_multiple_of(1024) {
                     self.cancel.check()?;
@@ -263,7 +312,7 @@ impl<'a> Sorter<'a> {
                     if let Some(name) = &sort.rank {
                         row.set(name, &place.to_string(), ValueKind::Number);
                     }
-                    flow = next.push(&mut row)?;
+                    flow = next.push(row)?;
                 }
                 Ok(flow)
             })?;
@@ -273,6 +322,12 @@ impl<'a> Sorter<'a> {
         }
         Ok(())
     }
+}
+
+/// About how many bytes a partition takes, without its rows. The only one takes none to speak of.
+fn bytes_of(key: &PartitionKey) -> usize {
+    let of_key = key.iter().map(|(key, text)| key.heap_bytes() + text.len() + 80 + size_of::<Partition>());
+    of_key.sum()
 }
 
 /// Sorts rows that come out of another pipe.
