@@ -13,6 +13,7 @@ mod entries;
 pub mod error;
 pub mod exec;
 pub mod filter;
+mod held_row;
 mod json;
 pub mod number;
 pub mod order;

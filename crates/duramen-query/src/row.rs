@@ -1,5 +1,6 @@
 //! A row of the answer.
 
+use crate::held_row::allocated_bytes;
 use crate::parse::time::{format_time, parse_time};
 use duramen::ValueKind;
 use duramen::block::names;
@@ -55,9 +56,10 @@ impl ResultRow {
 
     /// Bytes it takes in memory, about.
     pub fn heap_bytes(&self) -> usize {
-        self.iter().map(|(n, t, _)| n.len() + t.len()).sum::<usize>()
-            + self.used * std::mem::size_of::<Cell>()
-            + 64
+        let of_cell = |(name, text, _): (&str, &str, _)| {
+            allocated_bytes(name.len()) + allocated_bytes(text.len()) + size_of::<Cell>()
+        };
+        self.iter().map(of_cell).sum::<usize>() + 64
     }
 
     /// Forgets the values, keeping their memory for the next.

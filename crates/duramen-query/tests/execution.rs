@@ -465,6 +465,7 @@ fn memory_has_a_limit_that_says_what_to_do() {
         "* | stats values(n) limit 5, json_values(n) sort by (n) limit 5, row_max(n) m, any(n)",
         "* | facets max_values_per_field 50",
         "* | sort by (n) partition by (_stream) limit 1",
+        "* | running_stats by (_stream) count() c",
         "* | unroll (n) | math n * 2 as m | extract \"<x>\" | stats count() n",
         "*",
         "* | sort by (_time)",

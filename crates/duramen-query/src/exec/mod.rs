@@ -288,16 +288,25 @@ pub(crate) fn execute<'a>(
         }
         _ => {
             // Sorting by time is what the scan does anyway, and needs no memory then.
-            let mut time_sort = Vec::new();
+            let mut in_time = Vec::new();
+            let order = run.options.order;
             let (order, pipes) = match first {
                 Some(Pipe::Sort(sort)) => {
-                    time_sort.push(Pipe::Offset(sort.offset));
-                    time_sort.extend(sort.limit.map(Pipe::Limit));
-                    time_sort.extend_from_slice(rest);
+                    in_time.push(Pipe::Offset(sort.offset));
+                    in_time.extend(sort.limit.map(Pipe::Limit));
+                    in_time.extend_from_slice(rest);
                     let desc = sort.by_time_first().unwrap_or_default();
-                    (if desc { Order::NewestFirst } else { Order::OldestFirst }, &*time_sort)
+                    (if desc { Order::NewestFirst } else { Order::OldestFirst }, &*in_time)
                 }
-                _ => (run.options.order, pipes),
+                Some(Pipe::Custom(custom)) => match custom.pipe().oldest_first(order) {
+                    Some(pipe) => {
+                        in_time.push(Pipe::Custom(pipe));
+                        in_time.extend_from_slice(rest);
+                        (Order::OldestFirst, &*in_time)
+                    }
+                    None => (order, pipes),
+                },
+                _ => (order, pipes),
             };
             let projection = &Projection::of(pipes);
             // A limit of none needs no row to say so, and a pipe behind it may make some.

@@ -15,6 +15,7 @@ use super::threads::{over_blocks, side_by_side};
 use super::{Order, RunStats};
 use crate::bitmap::Bitmap;
 use crate::error::Result;
+use crate::held_row::{HeldRow, Holder};
 use crate::order::SortKey;
 use crate::pipe::sort::{ALL, Arrival, Directed, Sort, Sorter};
 use crate::pipe::stats::By;
@@ -269,13 +270,13 @@ impl<'a> SortedScan<'a> {
         let threads = self.reader.threads.min(by_block.len());
         let next = Mutex::new(by_block.into_iter());
         let work = || -> Result<Option<RunStats>> {
-            let mut stats = RunStats::default();
+            let (mut stats, mut holder) = (RunStats::default(), Holder::default());
             loop {
                 let block = next.lock().unwrap_or_else(PoisonError::into_inner).next();
                 let Some((number, rows)) = block else { return Ok(Some(stats)) };
                 self.reader.cancel.check()?;
                 let Some(handle) = blocks.get(number) else { continue };
-                let Ok(bytes) = self.fill(&**handle, rows, &mut stats) else { return Ok(None) };
+                let Ok(bytes) = self.fill(&**handle, rows, &mut holder, &mut stats) else { return Ok(None) };
                 memory.charge(bytes, "sorting")?;
             }
         };
@@ -291,6 +292,7 @@ impl<'a> SortedScan<'a> {
         &self,
         handle: &dyn BlockHandle,
         rows: Vec<Late<'_>>,
+        holder: &mut Holder,
         stats: &mut RunStats,
     ) -> duramen::Result<usize> {
         let mut open = Open::new(handle.open()?);
@@ -301,8 +303,9 @@ impl<'a> SortedScan<'a> {
         let (mut bytes, mut filled) = (0, ResultRow::new());
         for Late { row, time, out } in rows {
             open.fill(row, time, self.projection, &mut filled)?;
-            *out = filled.compact();
-            bytes += out.heap_bytes();
+            let (held, more) = holder.hold(&filled);
+            *out = held;
+            bytes += more;
         }
         stats.bytes_read += open.bytes_since_last();
         Ok(bytes)
@@ -313,5 +316,5 @@ impl<'a> SortedScan<'a> {
 struct Late<'r> {
     row: usize,
     time: i64,
-    out: &'r mut ResultRow,
+    out: &'r mut HeldRow,
 }

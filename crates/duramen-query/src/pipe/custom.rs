@@ -4,6 +4,7 @@ use super::maker::Maker;
 use super::sample::Sample;
 use super::{Passes, Pipe, Stage};
 use crate::error::Result;
+use crate::exec::Order;
 use crate::exec::context::Run;
 use crate::exec::project::Projection;
 use crate::exec::read::Reader;
@@ -64,6 +65,11 @@ pub(crate) trait CustomPipe: Same + Debug + Display + Send + Sync {
     }
     /// The fields that it adds to each row of what was counted; `None` if it does more than that.
     fn adds(&self) -> Option<Added<'_>> {
+        None
+    }
+    /// If it is the first pipe, and would rather have entries oldest first: the pipe that takes them so, and gives what this one does
+    /// of entries in this order.
+    fn oldest_first(&self, _order: Order) -> Option<Custom> {
         None
     }
     /// The time range that a query with this pipe looks at, if its filter looks at this one.

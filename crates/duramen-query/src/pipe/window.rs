@@ -1,15 +1,18 @@
 //! `running_stats by (app) sum(n) as so_far`, `total_stats by (app) count() as n`: every row with figures of the rows up
 //! to it, in order of time, or of all of them.
+//!
+//! Entries that come in order of time have their figures at once. All other rows are held.
 
-use super::custom::{Added, CustomPipe};
-use super::sort::Sort;
+use super::custom::{Added, Custom, CustomPipe};
+use super::sort::{Sort, SortStage, Sorter};
 use super::stats::kind::Kind;
-use super::stats::{Aggregate, Groups, Stats, give};
+use super::stats::{Aggregate, Groups, Stats};
 use super::{Flow, Passes, Stage};
 use crate::error::{ParseError, Result};
+use crate::exec::Order;
 use crate::exec::context::Run;
 use crate::exec::project::Projection;
-use crate::order::SortKey;
+use crate::held_row::{HeldRow, Holder};
 use crate::parse::Parser;
 use crate::row::ResultRow;
 use duramen::block::names;
@@ -19,8 +22,12 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
     stats: Stats,
+    /// By time.
+    sort: Sort,
     /// Of all rows, not of those up to each.
     total: bool,
+    /// If rows are entries that come oldest first: in which order those of one time go on.
+    of_entries: Option<Order>,
 }
 
 impl Window {
@@ -37,7 +44,9 @@ impl Window {
             let message = "a condition here cannot depend on another query";
             return Err(ParseError::new(p.text, at, message, "use a filter before"));
         }
-        Ok(Self { stats, total })
+        let by = vec![(names::TIME.into(), false)];
+        let sort = Sort { by, partition: Vec::new(), offset: 0, limit: None, rank: None };
+        Ok(Self { stats, sort, total, of_entries: None })
     }
 }
 
@@ -64,56 +73,123 @@ impl CustomPipe for Window {
         Some(Added { figures: self.stats.names.iter().map(|name| &**name).collect(), ..Added::default() })
     }
 
+    fn oldest_first(&self, order: Order) -> Option<Custom> {
+        (!self.total).then(|| Custom::new(Self { of_entries: Some(order), ..self.clone() }))
+    }
+
     fn stage<'a>(&'a self, run: &'a Run<'a>, next: Box<dyn Stage + 'a>) -> Result<Box<dyn Stage + 'a>> {
-        Ok(Box::new(WindowStage { window: self, run, held: Vec::new(), next }))
+        let groups = Groups::new(&self.stats.aggregate, run.memory);
+        let figures = Figures { stats: &self.stats, groups, total: self.total, next };
+        Ok(match self.of_entries {
+            Some(Order::OldestFirst) => Box::new(figures),
+            Some(Order::NewestFirst) => {
+                let (holder, held) = (Holder::default(), Vec::new());
+                Box::new(EntriesStage { run, figures, time: None, holder, held })
+            }
+            None if self.total => {
+                let sorter = Sorter::new(&self.sort, run.memory, run.cancel);
+                Box::new(TotalStage { sorter, arrived: 0, figures })
+            }
+            None => Box::new(SortStage::new(&self.sort, run, Box::new(figures))),
+        })
     }
 }
 
-struct WindowStage<'a> {
-    window: &'a Window,
-    run: &'a Run<'a>,
-    held: Vec<(SortKey, ResultRow)>,
+/// Gives rows their figures: those of the rows so far, or of all.
+struct Figures<'a> {
+    stats: &'a Stats,
+    groups: Groups<'a>,
+    /// All rows were added.
+    total: bool,
     next: Box<dyn Stage + 'a>,
 }
 
-impl Stage for WindowStage<'_> {
+impl Figures<'_> {
+    fn add(&mut self, row: &ResultRow) -> Result<usize> {
+        let group = self.groups.group_of_row(row)?;
+        self.groups.add_row_to(group, row, [0; 3])?;
+        Ok(group)
+    }
+}
+
+impl Stage for Figures<'_> {
     fn push(&mut self, row: &mut ResultRow) -> Result<Flow> {
-        self.run
-            .memory
-            .charge(row.heap_bytes() + size_of::<SortKey>(), "the rows of running_stats or total_stats")?;
-        let time = Sort::key(names::TIME, row.get(names::TIME).unwrap_or(""));
-        self.held.push((time, row.compact()));
-        Ok(Flow::Continue)
+        let group = if self.total { self.groups.group_of_row(row)? } else { self.add(row)? };
+        for ((text, kind), name) in self.groups.results(group).zip(&self.stats.names) {
+            row.set(name, &text, kind);
+        }
+        self.next.push(row)
     }
 
     fn finish(&mut self) -> Result<()> {
-        let Window { stats, total } = self.window;
-        self.held.sort_by(|a, b| a.0.cmp(&b.0));
-        let mut groups = Groups::new(&stats.aggregate, self.run.memory);
-        let mut of_row = Vec::new();
-        for (i, (_, row)) in self.held.iter_mut().enumerate() {
-            if i % 1024 == 1023 {
-                self.run.cancel.check()?;
-            }
-            let group = groups.group_of_row(row)?;
-            groups.add_row_to(group, row, [0, 0, i as i64])?;
-            if *total {
-                of_row.push(group);
-            } else {
-                set_results(row, stats, &groups, group);
-            }
-        }
-        for ((_, row), group) in self.held.iter_mut().zip(of_row) {
-            set_results(row, stats, &groups, group);
-        }
-        let mut rows: Vec<ResultRow> = self.held.drain(..).map(|(_, row)| row).collect();
-        give(&mut rows, &mut *self.next, self.run.cancel)?;
         self.next.finish()
     }
 }
 
-fn set_results(row: &mut ResultRow, stats: &Stats, groups: &Groups<'_>, group: usize) {
-    for ((text, kind), name) in groups.results(group).zip(&stats.names) {
-        row.set(name, &text, kind);
+/// Takes entries oldest first, and lets those of one time go on the other way round.
+struct EntriesStage<'a> {
+    run: &'a Run<'a>,
+    figures: Figures<'a>,
+    /// That of the entries that are held.
+    time: Option<i64>,
+    holder: Holder,
+    held: Vec<(HeldRow, usize)>,
+}
+
+impl EntriesStage<'_> {
+    fn let_go(&mut self) -> Result<Flow> {
+        let mut row = ResultRow::new();
+        while let Some((held, bytes)) = self.held.pop() {
+            if self.held.len() % 1024 == 1023 {
+                self.run.cancel.check()?;
+            }
+            self.run.memory.release(bytes);
+            held.fill(&mut row);
+            if self.figures.push(&mut row)? == Flow::Stop {
+                self.held.clear();
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+}
+
+impl Stage for EntriesStage<'_> {
+    fn push(&mut self, row: &mut ResultRow) -> Result<Flow> {
+        if self.time != row.time_ns() && self.let_go()? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+        self.time = row.time_ns();
+        let (held, bytes) = self.holder.hold(row);
+        let bytes = bytes + size_of::<(HeldRow, usize)>();
+        self.run.memory.charge(bytes, "running_stats of one time")?;
+        self.held.push((held, bytes));
+        Ok(Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.let_go()?;
+        self.figures.finish()
+    }
+}
+
+/// Takes rows as they come, and gives them on in order of time.
+struct TotalStage<'a> {
+    sorter: Sorter<'a>,
+    arrived: i64,
+    figures: Figures<'a>,
+}
+
+impl Stage for TotalStage<'_> {
+    fn push(&mut self, row: &mut ResultRow) -> Result<Flow> {
+        self.arrived += 1;
+        self.figures.add(row)?;
+        self.sorter.add_row(row, [0, 0, self.arrived])?;
+        Ok(Flow::Continue)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.sorter.drain(&mut self.figures)?;
+        self.figures.finish()
     }
 }

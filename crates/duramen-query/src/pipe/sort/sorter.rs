@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::exec::Cancel;
 use crate::exec::context::Run;
 use crate::exec::memory::Memory;
+use crate::held_row::{HeldRow, Holder, allocated_bytes};
 use crate::number::Number;
 use crate::order::SortKey;
 use crate::pipe::{Flow, Stage};
@@ -52,7 +53,7 @@ pub(crate) type Arrival = [i64; 3];
 struct Held {
     keys: Box<[Directed]>,
     arrival: Arrival,
-    row: ResultRow,
+    row: HeldRow,
     bytes: usize,
 }
 
@@ -110,16 +111,16 @@ impl Partition {
     }
 
     /// Calls `see` with the rows in order, until it says stop.
-    fn drain(mut self, see: &mut dyn FnMut(&mut ResultRow) -> Result<Flow>) -> Result<()> {
+    fn drain(mut self, see: &mut dyn FnMut(&HeldRow) -> Result<Flow>) -> Result<()> {
         self.end_run();
         let mut runs = self.runs;
         let mut heads: BinaryHeap<Reverse<(Held, usize)>> = BinaryHeap::new();
         for (i, run) in runs.iter_mut().enumerate() {
             heads.extend(run.pop().map(|held| Reverse((held, i))));
         }
-        while let Some(Reverse((mut held, i))) = heads.pop() {
+        while let Some(Reverse((held, i))) = heads.pop() {
             heads.extend(runs[i].pop().map(|held| Reverse((held, i))));
-            if see(&mut held.row)? == Flow::Stop {
+            if see(&held.row)? == Flow::Stop {
                 break;
             }
         }
@@ -144,6 +145,7 @@ pub(crate) struct Sorter<'a> {
     keep: usize,
     /// How many it holds before others are dropped.
     most: usize,
+    holder: Holder,
 }
 
 /// The number of the partition that has all rows, if there are no fields to choose one by.
@@ -162,6 +164,7 @@ impl<'a> Sorter<'a> {
             numbers: BTreeMap::new(),
             keep,
             most: keep.saturating_mul(2).saturating_add(spare),
+            holder: Holder::default(),
         };
         if is_one {
             sorter.add_partition(PartitionKey::new());
@@ -188,7 +191,7 @@ impl<'a> Sorter<'a> {
     }
 
     /// The first rows, if there is a limit: those that the answer has, and those before its offset. In no order.
-    pub fn first_rows(&mut self) -> impl Iterator<Item = (Arrival, &mut ResultRow)> {
+    pub fn first_rows(&mut self) -> impl Iterator<Item = (Arrival, &mut HeldRow)> {
         let (keep, memory) = (self.keep, self.memory);
         self.partitions.iter_mut().flat_map(move |partition| {
             partition.prune(keep, memory);
@@ -258,9 +261,10 @@ impl<'a> Sorter<'a> {
         arrival: Arrival,
         row: Option<&ResultRow>,
     ) -> Result<()> {
-        let keys_bytes: usize = keys.iter().map(|k| k.key().heap_bytes() + size_of::<Directed>()).sum();
-        let row = row.map(ResultRow::compact).unwrap_or_default();
-        let bytes = row.heap_bytes() + keys_bytes + size_of::<Held>();
+        let of_key = |key: &Directed| allocated_bytes(key.key().heap_bytes()) + size_of::<Directed>();
+        let keys_bytes = allocated_bytes(keys.iter().map(of_key).sum());
+        let (row, row_bytes) = row.map(|row| self.holder.hold(row)).unwrap_or_default();
+        let bytes = row_bytes + keys_bytes + size_of::<Held>();
         self.memory.charge(bytes, "sorting")?;
         let partition = &mut self.partitions[partition];
         partition.held.push(Held { keys, arrival, row, bytes });
@@ -297,10 +301,11 @@ impl<'a> Sorter<'a> {
     pub fn drain(&mut self, next: &mut dyn Stage) -> Result<()> {
         let (sort, keep) = (self.sort, self.keep);
         let mut flow = Flow::Continue;
+        let mut row = ResultRow::new();
         for number in std::mem::take(&mut self.numbers).into_values() {
             let partition = std::mem::take(&mut self.partitions[number]);
             let mut place = 0usize;
-            partition.drain(&mut |row| {
+            partition.drain(&mut |held| {
                 place += 1;
                 if place.is_multiple_of(1024) {
                     self.cancel.check()?;
@@ -309,10 +314,11 @@ impl<'a> Sorter<'a> {
                     return Ok(Flow::Stop);
                 }
                 if place > sort.offset {
+                    held.fill(&mut row);
                     if let Some(name) = &sort.rank {
                         row.set(name, &place.to_string(), ValueKind::Number);
                     }
-                    flow = next.push(row)?;
+                    flow = next.push(&mut row)?;
                 }
                 Ok(flow)
             })?;
