@@ -1010,6 +1010,11 @@ fn of_rows_with_the_best_number_no_others_are_read() {
             "stats by (parity) row_max(half, _msg) x",
             "stats row_max(parity, half) x, row_min(hundred, half) y",
             "stats by (hundred) row_max(half, _msg) x | limit 2",
+            "stats by (hundred) row_any(_msg) x, row_any() y",
+            "stats by (parity, hundred) row_any(_msg, half) if (half:>200) x, row_min(_time, _t*) y",
+            "stats by (_time:30ns) row_any(_msg) x, row_max(_time, *) y",
+            "stats by (parity) row_max(_time, _msg) x, json_values(_msg) sort by (_time desc, half) limit 3 y",
+            "stats by (_msg) row_any(half) x, row_min(_time, half) y, json_values(half) limit 1 z",
         ] {
             let by_rows = format!("{filter} | limit 1000000 | {stats}");
             let text = format!("{filter} | {stats}");
@@ -1022,6 +1027,9 @@ fn of_rows_with_the_best_number_no_others_are_read() {
     assert!(first < all / 2, "{first} of {all}");
     let (none, some) = (read("row_max(half, _msg) if (nothing:*)"), read("row_max(down, _msg)"));
     assert!(none < some, "{none} of {some}");
+    // All rows of the first block are earlier than any other.
+    let (first, all) = (read("row_min(_time, _msg)"), read("row_max(_time, _msg)"));
+    assert!(first < all / 2, "{first} of {all}");
 }
 
 #[test]

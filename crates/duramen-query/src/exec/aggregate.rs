@@ -7,7 +7,7 @@ use super::ahead::Ahead;
 use super::derived::derive;
 use super::first_last;
 use super::group_keys::{Key, RowCodes, combinations, key_column};
-use super::inputs::{Extremes, Input, Known, Rows, is_beaten};
+use super::inputs::{Codes, Extremes, Input, Known, Rows, is_beaten};
 use super::makers;
 use super::open::Open;
 use super::read::Reader;
@@ -162,7 +162,14 @@ impl<'a> Aggregation<'a> {
     ) -> duramen::Result<Block<'a>> {
         let keys = self.aggregate.by.iter().map(|by| key_column(by, open));
         let keys = keys.collect::<duramen::Result<Vec<_>>>()?;
-        let are_of_one_group = keys.iter().all(|key| key.codes == Some(1));
+        let codes = combinations(&keys).filter(|_| open.in_order).map(|count| {
+            let takes_one_row = |function: &Function| function.kind.takes_rows() && function.limit == Some(1);
+            let is_worth_it = (2..=found.count() / 4).contains(&count)
+                && self.aggregate.functions.iter().any(takes_one_row);
+            (count, is_worth_it.then(|| RowCodes::new(&keys, &found)))
+        });
+        let codes = codes.as_ref().filter(|(count, codes)| *count == 1 || codes.is_some());
+        let codes = codes.map(|(count, codes)| Codes { count: *count, of_rows: codes.as_ref() });
         let mut inputs = Vec::new();
         let stop = || self.reader.cancel.check().is_err();
         for (i, function) in self.aggregate.functions.iter().enumerate().filter(|(i, _)| groups.sees_rows(*i))
@@ -171,7 +178,7 @@ impl<'a> Aggregation<'a> {
             if is_beaten(function, open, known, to_beat)? {
                 continue;
             }
-            let rows = Rows { found: &found, are_of_one_group, to_beat };
+            let rows = Rows { found: &found, codes, to_beat, order: self.order };
             let input = Input::read(i, function, open, &rows, known, &stop)?;
             if !input.is_void() {
                 inputs.push(input);

@@ -7,7 +7,7 @@ use crate::pipe::fields::NamePattern;
 use crate::row::ResultRow;
 use duramen::Result;
 use duramen::block::{Block, BlockHandle, Found, LengthUnit, Needle, names};
-use duramen::column::{Column, ColumnData, IntText, Kinds, Order, bit};
+use duramen::column::{Column, ColumnData, IntText, Ints, Kinds, Order, bit};
 use duramen::{Error, ValueKind};
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -128,8 +128,11 @@ impl Open {
 
     /// A column for whoever looks only at the candidates.
     pub fn column_for(&mut self, name: &str, candidates: &Bitmap) -> Result<Option<Arc<Column>>> {
-        if !is_few(candidates) || matches!(name, names::TIME | STREAM_ID) || self.columns.contains_key(name) {
+        if !is_few(candidates) || name == STREAM_ID || self.columns.contains_key(name) {
             return self.column(name);
+        }
+        if name == names::TIME {
+            return Ok(Some(time_column(&self.times()?, |row| candidates.contains(row))));
         }
         let column = self.block.column_at(name, candidates.words())?;
         if let Some(column) = &column {
@@ -191,13 +194,21 @@ impl Open {
         Ok(order)
     }
 
+    /// The times as integers.
+    pub fn times_column(&mut self) -> Result<Arc<Column>> {
+        let times = self.times()?;
+        let data = ColumnData::Int { values: Ints::new(times.to_vec()), present: None };
+        let (kinds, order, rows) = (Kinds::All(ValueKind::Number), Order::Rows, times.len());
+        Ok(Arc::new(Column { data, kinds, order, rows }))
+    }
+
     /// A column, `_time` as text among them; `None` where no row has the field.
     pub fn column(&mut self, name: &str) -> Result<Option<Arc<Column>>> {
         if let Some(column) = self.columns.get(name) {
             return Ok(column.clone());
         }
         let column = match name {
-            names::TIME => Some(time_column(&self.times()?)),
+            names::TIME => Some(time_column(&self.times()?, |_| true)),
             STREAM_ID => self.block.column(names::STREAM)?.as_deref().map(stream_id_column),
             _ => match &self.wanted {
                 Some(wanted) => self.block.column_at(name, wanted.words())?,
@@ -228,7 +239,7 @@ impl Open {
     pub fn prepare(&mut self, projection: &Projection) -> Result<()> {
         if self.output.is_none() {
             self.block.will_read(&|name| projection.wants(name));
-            self.output = Some(self.output_columns(projection, |_| true)?);
+            self.output = Some(self.output_columns(projection, |_| true, None)?);
         }
         Ok(())
     }
@@ -274,26 +285,48 @@ impl Open {
         self.matching_if(pattern, |_| true)
     }
 
+    /// The same for whoever looks only at these rows.
+    pub fn matching_for(&mut self, pattern: &NamePattern, rows: &Bitmap) -> Result<Vec<Named>> {
+        self.named(pattern, |_| true, Some(rows))
+    }
+
     /// The same, of those fields that somebody wants.
     pub fn matching_if(
         &mut self,
         pattern: &NamePattern,
         is_wanted: impl Fn(&str) -> bool,
     ) -> Result<Vec<Named>> {
-        let mut columns = self.output_columns(&Projection::Only(vec![pattern.clone()]), &is_wanted)?;
+        self.named(pattern, is_wanted, None)
+    }
+
+    fn named(
+        &mut self,
+        pattern: &NamePattern,
+        is_wanted: impl Fn(&str) -> bool,
+        rows: Option<&Bitmap>,
+    ) -> Result<Vec<Named>> {
+        let mut columns = self.output_columns(&Projection::Only(vec![pattern.clone()]), &is_wanted, rows)?;
         if pattern.matches(names::TIME)
             && is_wanted(names::TIME)
-            && let Some(times) = self.column(names::TIME)?
+            && let Some(times) = self.column_of(names::TIME, rows)?
         {
             columns.insert(0, (names::TIME.to_string(), times));
         }
         Ok(columns)
     }
 
+    fn column_of(&mut self, name: &str, rows: Option<&Bitmap>) -> Result<Option<Arc<Column>>> {
+        match rows {
+            Some(rows) => self.column_for(name, rows),
+            None => self.column(name),
+        }
+    }
+
     fn output_columns(
         &mut self,
         projection: &Projection,
         is_wanted: impl Fn(&str) -> bool,
+        rows: Option<&Bitmap>,
     ) -> Result<Vec<Named>> {
         let mut fields = self.block.field_names()?;
         fields.retain(|n| n != names::TIME && n != names::STREAM && n != names::MESSAGE);
@@ -305,7 +338,7 @@ impl Open {
         }
         let mut output = Vec::new();
         for name in fields.into_iter().filter(|n| projection.wants(n) && is_wanted(n)) {
-            if let Some(column) = self.column(&name)? {
+            if let Some(column) = self.column_of(&name, rows)? {
                 output.push((name, column));
             }
         }
@@ -343,10 +376,13 @@ fn stream_id_column(stream: &Column) -> Arc<Column> {
     Arc::new(Column { data, kinds, order: stream.order.clone(), rows: stream.rows })
 }
 
-fn time_column(times: &[i64]) -> Arc<Column> {
+/// The times of these rows as text.
+fn time_column(times: &[i64], is_wanted: impl Fn(usize) -> bool) -> Arc<Column> {
     let (mut text, mut ends) = (String::new(), Vec::with_capacity(times.len()));
-    for &time in times {
-        text.push_str(&format_time(time));
+    for (row, &time) in times.iter().enumerate() {
+        if is_wanted(row) {
+            text.push_str(&format_time(time));
+        }
         ends.push(text.len() as u32);
     }
     let data = ColumnData::Text { text, ends, present: None };

@@ -1,9 +1,11 @@
-//! Which rows may have the least or the greatest number: all others need not be read.
+//! Which rows come first, or have the least or the greatest number: all others need not be read.
 
-use super::{Known, MAX_LISTED_GROUPS, Numbers, Open};
+use super::{Known, MAX_LISTED_GROUPS, Numbers, Open, Rows};
 use crate::bitmap::Bitmap;
+use crate::exec::Order;
 use crate::number::Number;
 use crate::pipe::stats::{Function, ToBeat};
+use duramen::block::names;
 
 /// Whether no row of a block has a value that beats this one, as far as that is known without reading any.
 pub(in crate::exec) fn is_beaten(
@@ -16,33 +18,46 @@ pub(in crate::exec) fn is_beaten(
     if known.contains_key(name) {
         return Ok(false);
     }
-    Ok(open.int_range(name)?.is_some_and(|(min, max)| {
+    let range = if name == names::TIME { Some(open.span) } else { open.int_range(name)? };
+    Ok(range.is_some_and(|(min, max)| {
         let order =
             if is_min { Number::Int(min).cmp(&best.number) } else { best.number.cmp(&Number::Int(max)) };
         order.is_gt() || (order.is_eq() && best.beats_equals)
     }))
 }
 
-/// The rows with the least or the greatest number of these; none, if it is worse than the one to beat.
-pub(super) fn best_rows(numbers: &Numbers, of: &Bitmap, is_min: bool, to_beat: Option<ToBeat>) -> Bitmap {
-    let is_worse = |number: Number, best: Number| if is_min { number > best } else { number < best };
-    let mut best = to_beat.map(|best| best.number);
-    let mut rows = Vec::new();
-    for row in of.iter() {
-        let Some(number) = numbers.get(row) else { continue };
-        match best {
-            Some(best) if is_worse(number, best) => continue,
-            Some(best) if number == best => {}
-            _ => {
-                rows.clear();
-                best = Some(number);
+/// Of those rows that meet a function's condition, the one of each code that is the answer if it is of the best of its group: the
+/// first with the least number, if that is wanted, or with the greatest, or without numbers the first of all. None, if its number is
+/// worse than the one to beat; nothing, if rows have no codes.
+pub(super) fn best_rows(numbers: Option<(&Numbers, bool)>, met: &Bitmap, rows: &Rows<'_>) -> Option<Bitmap> {
+    let codes = rows.codes.as_ref()?;
+    let is_worse = |number: Number, best: Number, is_min| if is_min { number > best } else { number < best };
+    let later_comes_first = rows.order == Order::NewestFirst;
+    let mut best: Vec<Option<(usize, Option<Number>)>> = vec![None; codes.count];
+    for row in met.iter() {
+        let (number, replaces) = match numbers {
+            None => (None, later_comes_first),
+            Some((numbers, is_min)) => {
+                let Some(number) = numbers.get(row) else { continue };
+                if rows.to_beat.is_some_and(|best| is_worse(number, best.number, is_min)) {
+                    continue;
+                }
+                let replaces = match best[codes.of(row)] {
+                    Some((_, Some(best))) if number == best => later_comes_first,
+                    Some((_, Some(best))) => !is_worse(number, best, is_min),
+                    _ => true,
+                };
+                (Some(number), replaces)
             }
+        };
+        let best = &mut best[codes.of(row)];
+        if replaces || best.is_none() {
+            *best = Some((row, number));
         }
-        rows.push(row);
     }
-    let mut is_best = Bitmap::none(of.len());
-    rows.into_iter().for_each(|row| is_best.insert(row));
-    is_best
+    let mut is_best = Bitmap::none(met.len());
+    best.into_iter().flatten().for_each(|(row, _)| is_best.insert(row));
+    Some(is_best)
 }
 
 /// The best number so far of each group, of the first [`MAX_LISTED_GROUPS`].

@@ -7,7 +7,9 @@ mod seen;
 pub(super) use best::is_beaten;
 pub(super) use extremes::Extremes;
 
+use super::Order;
 use super::cells::{cell, has_value, named};
+use super::group_keys::RowCodes;
 use super::numbers::Numbers;
 use super::open::Open;
 use crate::bitmap::Bitmap;
@@ -16,7 +18,7 @@ use crate::pipe::sort::Arrival;
 use crate::pipe::stats::kind::Kind;
 use crate::pipe::stats::{Cell, Function, Groups, ToBeat};
 use best::{Leading, best_rows};
-use duramen::block::LengthUnit;
+use duramen::block::{LengthUnit, names};
 use duramen::column::Column;
 use seen::Seen;
 use std::cell::OnceCell;
@@ -32,14 +34,31 @@ pub(super) struct Input<'a> {
     condition: Option<Bitmap>,
     /// If the function only wants to know which values there are, and they are few.
     seen: Option<Seen>,
+    order: Order,
 }
 
 /// The rows of a block that were found.
 pub(super) struct Rows<'b> {
     pub(super) found: &'b Bitmap,
-    pub(super) are_of_one_group: bool,
-    /// If so: the best number there was, of a function that wants that.
+    /// If few codes tell which rows are of one group: those.
+    pub(super) codes: Option<Codes<'b>>,
+    /// If all rows are one group: the best number there was, of a function that wants that.
     pub(super) to_beat: Option<ToBeat>,
+    /// Which of them come first.
+    pub(super) order: Order,
+}
+
+/// So many codes, and which each row has, if there are several.
+#[derive(Clone, Copy)]
+pub(super) struct Codes<'b> {
+    pub(super) count: usize,
+    pub(super) of_rows: Option<&'b RowCodes<'b>>,
+}
+
+impl Codes<'_> {
+    fn of(&self, row: usize) -> usize {
+        self.of_rows.map_or(0, |codes| codes.of(row))
+    }
 }
 
 /// The numbers of columns, by the field's name.
@@ -58,9 +77,10 @@ enum Values {
     Numbers(Vec<Rc<Numbers>>),
     /// The numbers of the column of which it wants the least or the greatest value, which may be something else.
     Extreme(Rc<Numbers>),
-    /// Its columns by name, of the rows with the least or the greatest number: rows without one are out of the question, and,
-    /// if that is known, all others but these.
-    OfBest(Rc<Numbers>, NamedColumns, Leading, Option<Bitmap>),
+    /// Its columns by name, of the rows with the least or the greatest number: rows without one are out of the question.
+    OfBest(Rc<Numbers>, NamedColumns, Leading),
+    /// Its columns by name, of these rows: all others are out of the question.
+    Few(NamedColumns, Bitmap),
     /// How long the texts of its columns are, or those columns.
     Lengths(Vec<(Arc<Column>, Is)>),
     /// The times of all rows, of which it wants the first or the last: only one of each group's is put into text.
@@ -134,24 +154,32 @@ impl Values {
         }
         let mut columns = Vec::new();
         for (name, _) in &function.sort {
-            columns.push((name.to_string(), open.column(name)?));
+            let column = if **name == *names::TIME { Some(open.times_column()?) } else { open.column(name)? };
+            columns.push((name.to_string(), column));
         }
         // Texts would be read as numbers for nothing.
         let sorted_by = match (function.wants_best_of(), columns.first()) {
+            (Some((names::TIME, _)), Some((_, column))) => Some(Rc::new(Numbers::new(column.clone(), found))),
             (Some((name, _)), Some((_, column))) if Numbers::are_all_of(column.as_deref()) => {
                 Some(numbers(name, open)?)
             }
             _ => None,
         };
-        // Of one group's rows, only what the best have is needed besides the numbers.
-        let best = sorted_by.as_ref().filter(|_| rows.are_of_one_group);
-        let best = best.map(|numbers| best_rows(numbers, met, function.kind == Kind::RowMin, rows.to_beat));
+        // Where few codes tell which rows are of one group, only what one of each has is needed besides the numbers.
+        let best = match (&sorted_by, function.kind) {
+            (Some(numbers), kind) => best_rows(Some((numbers, kind == Kind::RowMin)), met, rows),
+            (None, Kind::RowAny) => best_rows(None, met, rows),
+            (None, _) => None,
+        };
         for pattern in &function.fields {
             if best.as_ref().is_some_and(Bitmap::is_empty) {
                 break;
             }
             if pattern.prefix {
-                let named = open.matching(pattern)?;
+                let named = match &best {
+                    Some(rows) => open.matching_for(pattern, rows)?,
+                    None => open.matching(pattern)?,
+                };
                 columns.extend(named.into_iter().map(|(name, column)| (name, Some(column))));
                 continue;
             }
@@ -161,9 +189,10 @@ impl Values {
             };
             columns.push((pattern.name.to_string(), column));
         }
-        Ok(match sorted_by {
-            Some(numbers) => Self::OfBest(numbers, columns, Leading::default(), best),
-            None => Self::Columns(columns),
+        Ok(match (best, sorted_by) {
+            (Some(best), _) => Self::Few(columns, best),
+            (None, Some(numbers)) => Self::OfBest(numbers, columns, Leading::default()),
+            (None, None) => Self::Columns(columns),
         })
     }
 }
@@ -186,7 +215,7 @@ impl<'a> Input<'a> {
             Values::Columns(columns) if function.kind.is_of_distinct() => Seen::new(columns),
             _ => None,
         };
-        Ok(Self { number, function, values, condition, seen })
+        Ok(Self { number, function, values, condition, seen, order: rows.order })
     }
 
     /// Whether none of the block's rows has anything for the function.
@@ -198,9 +227,8 @@ impl<'a> Input<'a> {
             Values::Filled(columns) => columns.is_empty() && !self.function.fields.is_empty(),
             Values::Numbers(columns) => columns.iter().all(|numbers| numbers.are_none()),
             Values::Extreme(numbers) => numbers.are_none(),
-            Values::OfBest(numbers, .., best) => {
-                numbers.are_none() || best.as_ref().is_some_and(Bitmap::is_empty)
-            }
+            Values::OfBest(numbers, ..) => numbers.are_none(),
+            Values::Few(_, few) => few.is_empty(),
             Values::Lengths(columns) => columns.is_empty(),
             Values::Times(_) => false,
         }
@@ -211,7 +239,7 @@ impl<'a> Input<'a> {
         if let Some(seen) = &mut self.seen {
             seen.clear();
         }
-        if let Values::OfBest(_, _, leading, _) = &mut self.values {
+        if let Values::OfBest(_, _, leading) = &mut self.values {
             leading.clear();
         }
     }
@@ -283,23 +311,37 @@ impl<'a> Input<'a> {
                     groups.offer(group, number, found, || numbers.cell(row, &written));
                 }
             }
-            Values::OfBest(numbers, columns, leading, best) => {
+            Values::OfBest(numbers, columns, leading) => {
                 let is_min = function.kind == Kind::RowMin;
                 let mut cells = Vec::new();
-                if let Some(best) = best {
-                    for &(row, group) in all.iter().filter(|(row, _)| best.contains(*row)) {
-                        cells.clear();
-                        cells
-                            .extend(columns.iter().map(|(name, column)| named(name, column.as_deref(), row)));
-                        groups.add(group, number, &cells, arrival(row))?;
-                    }
-                    return Ok(());
-                }
                 for (&(row, group), &value) in all.iter().zip(&*numbers.of_rows(all)) {
                     if is_met(row) && value.is_some_and(|value| leading.is_best(group, value, is_min)) {
                         cells.clear();
                         cells
                             .extend(columns.iter().map(|(name, column)| named(name, column.as_deref(), row)));
+                        groups.add(group, number, &cells, arrival(row))?;
+                    }
+                }
+            }
+            Values::Few(columns, few) => {
+                for (row, group) in all.iter().copied().filter(|(row, _)| few.contains(*row)) {
+                    let cells = columns.iter().map(|(name, column)| named(name, column.as_deref(), row));
+                    groups.add(group, number, &cells.collect::<Vec<_>>(), arrival(row))?;
+                }
+            }
+            Values::Columns(columns) if function.kind.takes_rows() => {
+                let (keys, shown) = columns.split_at(function.sort.len());
+                let mut cells = Vec::new();
+                // Those come first that leave others no place.
+                let mut rows: Vec<_> = rows.collect();
+                if self.order == Order::NewestFirst {
+                    rows.reverse();
+                }
+                for (row, group) in rows {
+                    cells.clear();
+                    cells.extend(keys.iter().map(|(name, column)| named(name, column.as_deref(), row)));
+                    if function.limit.is_none() || groups.wants_row(group, number, &cells, arrival(row)) {
+                        cells.extend(shown.iter().map(|(name, column)| named(name, column.as_deref(), row)));
                         groups.add(group, number, &cells, arrival(row))?;
                     }
                 }

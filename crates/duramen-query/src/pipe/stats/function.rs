@@ -154,9 +154,7 @@ impl Function {
             (Kind::Min | Kind::Max, [field], _) if !field.prefix && !self.is_of_time() => {
                 Some((&field.name, self.kind == Kind::Min))
             }
-            (Kind::RowMin | Kind::RowMax, _, [(name, _)]) if **name != *names::TIME => {
-                Some((name, self.kind == Kind::RowMin))
-            }
+            (Kind::RowMin | Kind::RowMax, _, [(name, _)]) => Some((name, self.kind == Kind::RowMin)),
             _ => None,
         }
     }

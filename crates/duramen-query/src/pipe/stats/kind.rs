@@ -101,7 +101,7 @@ impl Kind {
     }
 
     /// Whether it shows rows.
-    pub(super) fn takes_rows(self) -> bool {
+    pub(crate) fn takes_rows(self) -> bool {
         matches!(self, Self::RowAny | Self::RowMin | Self::RowMax | Self::JsonValues)
     }
 

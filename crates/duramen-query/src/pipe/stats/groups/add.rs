@@ -22,6 +22,21 @@ impl<'a> Groups<'a> {
         self.states_of(group)[function].add(&aggregate.functions[function], cells, arrival, memory)
     }
 
+    /// Whether a function of a group that shows rows may show one with these values of the fields it sorts by.
+    pub(crate) fn wants_row(
+        &mut self,
+        group: usize,
+        function: usize,
+        sorted_by: &[Named<'_>],
+        arrival: Arrival,
+    ) -> bool {
+        let of = &self.aggregate.functions[function];
+        match &self.states_of(group)[function] {
+            State::Rows(rows) => rows.wants(of, sorted_by, arrival).is_some(),
+            _ => true,
+        }
+    }
+
     /// Counts so much more in these groups with one function, which counts.
     pub(crate) fn count(&mut self, function: usize, more: impl Iterator<Item = (usize, u64)>) {
         let functions = self.functions();

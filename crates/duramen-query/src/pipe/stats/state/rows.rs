@@ -3,9 +3,10 @@
 use crate::error::Result;
 use crate::exec::memory::Memory;
 use crate::number::Number;
+use crate::order::SortKey;
 use crate::pipe::sort::{Arrival, Directed, Sort};
 use crate::pipe::stats::function::Function;
-use crate::pipe::stats::kind::{Kind, Named};
+use crate::pipe::stats::kind::{Cell, Kind, Named};
 use crate::row::ResultRow;
 use std::cmp::Ordering;
 
@@ -42,18 +43,7 @@ impl Rows {
         memory: &Memory,
     ) -> Result<()> {
         let (sorted_by, shown) = cells.split_at(function.sort.len().min(cells.len()));
-        // A row without the field has neither the least nor the greatest value of it.
-        let extreme = matches!(function.kind, Kind::RowMin | Kind::RowMax);
-        if extreme && sorted_by.iter().any(|c| c.cell.is_empty()) {
-            return Ok(());
-        }
-        let keys = function.sort.iter().zip(sorted_by);
-        let keys = keys
-            .map(|((name, desc), c)| Directed::new(c.cell.with_text(|text| Sort::key(name, text)), *desc));
-        let keys: Box<[Directed]> = keys.collect();
-        if self.worst.as_ref().is_some_and(|(k, a)| (&keys, arrival) >= (k, *a)) {
-            return Ok(());
-        }
+        let Some(keys) = self.wants(function, sorted_by, arrival) else { return Ok(()) };
         let mut row = ResultRow::new();
         for c in shown.iter().filter(|c| !c.cell.is_empty()) {
             c.cell.with_text(|text| row.set(c.name, text, c.kind));
@@ -63,8 +53,32 @@ impl Rows {
         let kept = Kept { keys, arrival, json: String::from_utf8(json).unwrap_or_default().into() };
         memory.charge(kept.bytes(), "rows")?;
         self.kept.push(kept);
-        self.keep_first(function, memory, 2);
+        // Of one row, each is known to be the last of the best.
+        self.keep_first(function, memory, if function.limit == Some(1) { 1 } else { 2 });
         Ok(())
+    }
+
+    /// What a row is compared by, if it may be among the first: its values of the fields that the function sorts by.
+    pub fn wants(
+        &self,
+        function: &Function,
+        sorted_by: &[Named<'_>],
+        arrival: Arrival,
+    ) -> Option<Box<[Directed]>> {
+        // A row without the field has neither the least nor the greatest value of it.
+        let extreme = matches!(function.kind, Kind::RowMin | Kind::RowMax);
+        if extreme && sorted_by.iter().any(|c| c.cell.is_empty()) {
+            return None;
+        }
+        let key = |name: &str, cell: Cell<'_>| match cell {
+            Cell::Int(n) => SortKey::int(n),
+            cell => cell.with_text(|text| Sort::key(name, text)),
+        };
+        let keys = function.sort.iter().zip(sorted_by);
+        let keys: Box<[Directed]> =
+            keys.map(|((name, desc), c)| Directed::new(key(name, c.cell), *desc)).collect();
+        let is_late = self.worst.as_ref().is_some_and(|(k, a)| (&keys, arrival) >= (k, *a));
+        (!is_late).then_some(keys)
     }
 
     /// What the first row is sorted by, if it is one number.
