@@ -63,17 +63,23 @@ impl RowPipe for Pack {
     }
 
     fn worker(&self) -> Worker<'_> {
-        let (mut packed, mut out) = (ResultRow::new(), Vec::new());
+        let (mut chosen, mut out) = (ResultRow::new(), Vec::new());
+        let takes_all = self.fields.iter().any(NamePattern::is_all);
         Box::new(move |row| {
-            packed.clear();
-            for (name, text, kind) in row.iter() {
-                if self.fields.iter().any(|pattern| pattern.matches(name)) {
-                    packed.push(name, text, kind);
+            let packed = if takes_all {
+                &*row
+            } else {
+                chosen.clear();
+                for (name, text, kind) in row.iter() {
+                    if self.fields.iter().any(|pattern| pattern.matches(name)) {
+                        chosen.push(name, text, kind);
+                    }
                 }
-            }
+                &chosen
+            };
             out.clear();
             if self.logfmt {
-                write_logfmt(&packed, &mut out)
+                write_logfmt(packed, &mut out)
             } else {
                 packed.write_json(&mut out)
             }
