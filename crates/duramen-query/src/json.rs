@@ -7,25 +7,60 @@ use jiter::{Jiter, JiterResult, Peek};
 /// The most items of an array that are looked at: an array of small numbers takes much more room as rows.
 pub(crate) const MAX_ITEMS: usize = 1 << 20;
 
-/// The items of the JSON array that a text is: strings as their text, all else as it stands there. `None` if the
-/// text is no array, or one of more than [`MAX_ITEMS`].
-pub(crate) fn items(text: &str) -> Option<Vec<(String, ValueKind)>> {
-    let trimmed = text.trim_start();
-    // Most values are told by their first byte to be none.
-    if !trimmed.starts_with('[') {
-        return None;
+/// Texts and their kinds, one behind the other.
+#[derive(Debug, Default)]
+pub(crate) struct Items {
+    text: String,
+    ends: Vec<(usize, ValueKind)>,
+}
+
+impl Items {
+    pub fn len(&self) -> usize {
+        self.ends.len()
     }
-    let mut items = Vec::new();
-    let mut jiter = Jiter::new(trimmed.as_bytes()).with_allow_inf_nan();
-    read(&mut jiter, trimmed, &mut items).ok()?.then_some(items)
+
+    pub fn get(&self, i: usize) -> Option<(&str, ValueKind)> {
+        let &(end, kind) = self.ends.get(i)?;
+        let start = i.checked_sub(1).map_or(0, |before| self.ends[before].0);
+        Some((&self.text[start..end], kind))
+    }
+
+    pub fn push(&mut self, text: &str, kind: ValueKind) {
+        self.text.push_str(text);
+        self.ends.push((self.text.len(), kind));
+    }
+
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+    }
+
+    /// Becomes the items of the JSON array that a text is: strings as their text, all else as it stands there. `false` if the
+    /// text is no array, or one of more than [`MAX_ITEMS`].
+    pub fn read(&mut self, text: &str) -> bool {
+        self.clear();
+        let trimmed = text.trim_start();
+        // Most values are told by their first byte to be none.
+        if !trimmed.starts_with('[') {
+            return false;
+        }
+        let mut jiter = Jiter::new(trimmed.as_bytes()).with_allow_inf_nan();
+        read(&mut jiter, trimmed, self).unwrap_or(false)
+    }
+}
+
+/// How many items the JSON array has that a text is, if it is [one](Items::read).
+pub(crate) fn array_len(text: &str) -> Option<usize> {
+    let mut items = Items::default();
+    items.read(text).then(|| items.len())
 }
 
 /// Whether a text is such an array.
 pub(crate) fn is_array(text: &str) -> bool {
-    items(text).is_some()
+    array_len(text).is_some()
 }
 
-fn read(jiter: &mut Jiter<'_>, text: &str, items: &mut Vec<(String, ValueKind)>) -> JiterResult<bool> {
+fn read(jiter: &mut Jiter<'_>, text: &str, items: &mut Items) -> JiterResult<bool> {
     let mut next = jiter.next_array()?;
     while let Some(peek) = next {
         if items.len() == MAX_ITEMS {
@@ -34,7 +69,7 @@ fn read(jiter: &mut Jiter<'_>, text: &str, items: &mut Vec<(String, ValueKind)>)
         let start = jiter.current_index();
         let kind = match peek {
             Peek::String => {
-                items.push((jiter.known_str()?.to_owned(), ValueKind::String));
+                items.push(jiter.known_str()?, ValueKind::String);
                 next = jiter.array_step()?;
                 continue;
             }
@@ -54,7 +89,7 @@ fn read(jiter: &mut Jiter<'_>, text: &str, items: &mut Vec<(String, ValueKind)>)
             ValueKind::Json if !is_json(item) => ValueKind::String,
             kind => kind,
         };
-        items.push((item.to_owned(), kind));
+        items.push(item, kind);
         next = jiter.array_step()?;
     }
     jiter.finish()?;
@@ -64,6 +99,13 @@ fn read(jiter: &mut Jiter<'_>, text: &str, items: &mut Vec<(String, ValueKind)>)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn items(text: &str) -> Option<Vec<(String, ValueKind)>> {
+        let mut items = Items::default();
+        let is_array = items.read(text);
+        let all = (0..items.len()).map(|i| items.get(i).map(|(text, kind)| (text.to_owned(), kind)).unwrap());
+        is_array.then(|| all.collect())
+    }
 
     #[test]
     fn items_keep_their_text_and_kind() {

@@ -111,6 +111,56 @@ proptest! {
     }
 }
 
+/// What makes parts of a text, and what may take them as they are.
+const SPLITS: &[(&str, &str)] = &[
+    ("unpack_words y", "unroll (y)"),
+    ("unpack_words y drop_duplicates", "unroll by y"),
+    ("unpack_words y as z", "unroll (z)"),
+    ("unpack_words x as y", "unroll (x)"),
+    ("unpack_words y as z", "unroll (z, x)"),
+    ("unpack_words if (n:>1) y", "unroll (y)"),
+    ("unpack_words y", "unroll if (n:>1) (y)"),
+    ("split \",\" from y", "unroll (y)"),
+    ("split \"\" from x as y", "unroll (y)"),
+    ("split b y | split c y", "unroll (y) | unroll (y)"),
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn parts_are_what_the_items_of_their_array_are(
+        blocks in vec((vec(row(), 1..12), any::<u64>()), 1..4),
+        (split, unroll) in select(SPLITS),
+        behind in select(vec!["fields *", "stats by (y, z) count() c", "top 3 by (z)", "limit 5", "len(y) as z"]),
+        threads in 1usize..3,
+    ) {
+        let blocks: Vec<_> = blocks.into_iter().map(|(rows, seed)| Arc::new(TestBlock::new(rows, seed))).collect();
+        let options = RunOptions { threads, ..RunOptions::default() };
+        let (found, _) = answer(&format!("* | {split} | {unroll} | {behind}"), &blocks, &options);
+        // A pipe between them has the array written.
+        let (expected, _) = answer(&format!("* | {split} | offset 0 | {unroll} | {behind}"), &blocks, &options);
+        prop_assert_eq!(found, expected, "{} | {} | {}", split, unroll, behind);
+    }
+}
+
+#[test]
+fn more_parts_than_an_array_may_have_stay_together() {
+    let text = "a ".repeat((1 << 20) + 1);
+    let block = Arc::new(TestBlock::new(vec![Row::new(0, &[("x", &text)])], 0));
+    let count = |pipes: &str| {
+        answer(
+            &format!("* | {pipes} | stats count() c, sum_len(x) l"),
+            std::slice::from_ref(&block),
+            &RunOptions::default(),
+        )
+        .0
+    };
+    let split = "unpack_words x | unroll (x)";
+    assert_eq!(count(split), count("unpack_words x | offset 0 | unroll (x)"));
+    assert_eq!(count(split), [format!("{{\"c\":1,\"l\":{}}}", 4 * ((1 << 20) + 1) + 1)]);
+}
+
 #[test]
 fn a_block_with_an_array_is_read_by_rows_and_counts_once() {
     let block = |number: i64, seed: u64| {

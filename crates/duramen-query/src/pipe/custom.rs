@@ -2,6 +2,7 @@
 
 use super::maker::Maker;
 use super::sample::Sample;
+use super::words::Split;
 use super::{Passes, Pipe, Stage};
 use crate::error::Result;
 use crate::exec::Order;
@@ -61,6 +62,14 @@ pub(crate) trait CustomPipe: Same + Debug + Display + Send + Sync {
     }
     /// What it makes of which fields, one after another, if that is all it does, to every row.
     fn makers(&self) -> Option<Vec<Maker<'_>>> {
+        None
+    }
+    /// If it makes, of every row, an array of the parts of a text: how.
+    fn splits(&self) -> Option<&Split> {
+        None
+    }
+    /// A pipe that does what this one does behind another, if that is quicker than both.
+    fn behind(&self, _before: &dyn CustomPipe) -> Option<Custom> {
         None
     }
     /// The fields that it adds to each row of what was counted; `None` if it does more than that.

@@ -82,7 +82,7 @@ impl Measured {
             let number = match self.measure {
                 Measure::Len => text.len() as u64,
                 Measure::Hash => xxh3_64(text.as_bytes()),
-                Measure::ArrayLen => json::items(text).map_or(0, |items| items.len() as u64),
+                Measure::ArrayLen => json::array_len(text).unwrap_or(0) as u64,
             };
             match i64::try_from(number) {
                 Ok(n) => made.set_int(n),

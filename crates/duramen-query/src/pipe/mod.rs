@@ -260,7 +260,14 @@ fn needed(pipes: Vec<Pipe>) -> Vec<Pipe> {
                 _ => goes_by_names && pipe.makers().is_some(),
             };
             wanted = wanted.before(&pipe);
-            needed.push(pipe);
+            let both = match (&pipe, needed.last()) {
+                (Pipe::Custom(pipe), Some(Pipe::Custom(next))) => next.pipe().behind(pipe.pipe()),
+                _ => None,
+            };
+            if both.is_some() {
+                needed.pop();
+            }
+            needed.push(both.map_or(pipe, Pipe::Custom));
         }
     }
     needed.reverse();

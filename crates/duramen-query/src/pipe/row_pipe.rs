@@ -4,6 +4,7 @@
 use super::custom::{Added, Custom, CustomPipe, Same};
 use super::fields::NamePattern;
 use super::maker::Maker;
+use super::words::Split;
 use super::{Flow, Passes, Pipe, Stage};
 use crate::error::{ParseError, Result};
 use crate::exec::context::Run;
@@ -35,6 +36,10 @@ pub(crate) trait RowPipe: Same + fmt::Debug + Send + Sync {
     /// The same of pipes that do so several times, one after another.
     fn makers(&self) -> Option<Vec<Maker<'_>>> {
         self.maker().map(|maker| vec![maker])
+    }
+    /// If it makes an array of the parts of a text: how.
+    fn splits(&self) -> Option<&Split> {
+        None
     }
     /// Whether what it makes of a row depends on how many came before.
     fn counts_rows(&self) -> bool {
@@ -135,6 +140,10 @@ impl CustomPipe for RowStep {
 
     fn makers(&self) -> Option<Vec<Maker<'_>>> {
         if self.condition.is_none() { self.pipe.makers() } else { None }
+    }
+
+    fn splits(&self) -> Option<&Split> {
+        if self.condition.is_none() { self.pipe.splits() } else { None }
     }
 
     fn adds(&self) -> Option<Added<'_>> {

@@ -35,6 +35,27 @@ impl Split {
         Ok(Self { parts: Parts::Words(once), from, to })
     }
 
+    /// The field that is taken apart, and the one that the parts are put into.
+    pub(super) fn fields(&self) -> (&str, &str) {
+        (&self.from, &self.to)
+    }
+
+    /// Calls `see` with each part of a text.
+    pub(super) fn each<'t>(&self, text: &'t str, see: &mut dyn FnMut(&'t str)) {
+        match &self.parts {
+            Parts::Words(false) => token::words(text).for_each(see),
+            Parts::Words(true) => {
+                let mut seen = BTreeSet::new();
+                token::words(text).filter(|word| seen.insert(*word)).for_each(see);
+            }
+            // Of no separator, every character is a part.
+            Parts::Separated(separator) if separator.is_empty() => {
+                text.split("").filter(|part| !part.is_empty()).for_each(see);
+            }
+            Parts::Separated(separator) => text.split(&**separator).for_each(see),
+        }
+    }
+
     pub(super) fn parse_split(p: &mut Parser<'_>) -> Result<Self, ParseError> {
         let separator = match &p.token.kind {
             // A comma need not stand between quotes.
@@ -71,21 +92,15 @@ impl RowPipe for Split {
         see(NamePattern::exact(&self.from));
     }
 
+    fn splits(&self) -> Option<&Split> {
+        Some(self)
+    }
+
     fn worker(&self) -> Worker<'_> {
         Box::new(|row| {
-            let text = row.get(&self.from).unwrap_or("");
-            let array = match &self.parts {
-                Parts::Words(false) => write_json_array(token::words(text)),
-                Parts::Words(true) => {
-                    let mut seen = BTreeSet::new();
-                    write_json_array(token::words(text).filter(|word| seen.insert(*word)))
-                }
-                // Of no separator, every character is a part.
-                Parts::Separated(separator) if separator.is_empty() => {
-                    write_json_array(text.split("").filter(|part| !part.is_empty()))
-                }
-                Parts::Separated(separator) => write_json_array(text.split(&**separator)),
-            };
+            let mut parts = Vec::new();
+            self.each(row.get(&self.from).unwrap_or(""), &mut |part| parts.push(part));
+            let array = write_json_array(parts);
             row.set(&self.to, &array, ValueKind::Json);
         })
     }

@@ -110,6 +110,9 @@ impl<'a> Groups<'a> {
     /// The number of a row's group.
     pub(crate) fn group_of_row(&mut self, row: &ResultRow) -> Result<usize> {
         let aggregate = self.aggregate;
+        if let [by] = &aggregate.by[..] {
+            return self.group_of_one(&by.value(row.get(&by.field).unwrap_or("")));
+        }
         let values: Vec<_> = aggregate.by.iter().map(|b| b.value(row.get(&b.field).unwrap_or(""))).collect();
         self.group(values.iter().map(|v| &**v))
     }
@@ -128,6 +131,10 @@ impl<'a> Groups<'a> {
             if !self.sees_rows(i)
                 || function.condition.as_ref().is_some_and(|condition| !condition.matches(row))
             {
+                continue;
+            }
+            if function.is_plain_count() {
+                self.count(i, std::iter::once((group, 1)));
                 continue;
             }
             let value = |name: &'a str| {
