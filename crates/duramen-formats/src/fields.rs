@@ -8,7 +8,7 @@
 //! buffer of unescaped text. All buffers are kept for the next line.
 
 use crate::level;
-use crate::roles::{Role, Roles};
+use crate::roles::{LINE, Role, Roles};
 use crate::rules::NameFilter;
 use crate::time::StampParser;
 use duramen::entry::{MAX_FIELD_NAME_BYTES, MAX_FIELDS};
@@ -173,6 +173,11 @@ impl Fields {
         }
     }
 
+    /// Whether it was written where a container's lines are.
+    fn is_of_a_container(&self, line: &str) -> bool {
+        self.has_text("source", "stdout", line) || self.has_text("source", "stderr", line)
+    }
+
     /// Whether the field of this name has this text.
     pub(crate) fn has_text(&self, name: &str, text: &str, line: &str) -> bool {
         let field = self.find(name).and_then(|i| self.fields.get(i));
@@ -277,6 +282,7 @@ impl Fields {
                     let is_message = match field.value {
                         Raw::Text(_) | Raw::Unescaped(_) => {
                             self.string(field.value, line).is_some_and(|s| !s.is_empty())
+                                && (name != LINE || rank <= roles.own_message || self.is_of_a_container(line))
                         }
                         Raw::Number(_) | Raw::Json(_) => rank <= roles.own_message,
                         Raw::Bool(_) | Raw::Null => false,

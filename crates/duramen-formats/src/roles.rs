@@ -62,8 +62,7 @@ pub const TIME_FIELDS: &[&str] = &[
 ];
 
 /// The fields looked at for the message, the first that is a string with something in it wins.
-/// `record.message` (Postgres under CloudNativePG, loguru) says more than what lies around it; `line`, in which Docker's driver for
-/// Splunk has a container's line, is for others where in a program the message comes from.
+/// `record.message` (Postgres under CloudNativePG, loguru) says more than what lies around it.
 pub const MESSAGE_FIELDS: &[&str] = &[
     "_msg",
     "record.message",
@@ -87,8 +86,28 @@ pub const MESSAGE_FIELDS: &[&str] = &[
     "RenderedMessage",
     "MessageTemplate",
     "event",
-    "line",
 ];
+
+/// Looked at behind them in an event for Splunk's collector that is an object: a container's line as Docker's driver sends it
+/// (`line`, beside the `source` that it is of; elsewhere it is where in a program the message comes from), and what says most in a
+/// line or a message that is an object itself.
+const OF_AN_EVENT: &[&str] = &[
+    LINE,
+    "message.message",
+    "message.msg",
+    "message.text",
+    "message.log",
+    "message.event",
+    "line.message",
+    "line.msg",
+    "line.text",
+    "line.log",
+    "line.event",
+];
+pub(crate) const LINE: &str = "line";
+
+/// Levels of the same.
+const LEVELS_OF_AN_EVENT: &[&str] = &["message.level", "message.severity", "line.level", "line.severity"];
 
 /// The fields looked at for the level, the first that reads as one wins. Numbers are read as those of pino
 /// and bunyan (10 to 60); as syslog's severities, OpenTelemetry's or Windows' only where the name tells.
@@ -162,6 +181,22 @@ impl Roles {
             roles.add(&rules.message_fields, &options.message_field, MESSAGE_FIELDS, Role::Message);
         roles.add(&[], &options.level_field, LEVEL_FIELDS, Role::Level);
         roles
+    }
+
+    /// Those of events for Splunk's collector, too.
+    pub fn and_of_an_event(mut self) -> Self {
+        let mut insert = |names: &[&str], role: fn(u8) -> Role| {
+            for (i, name) in names.iter().enumerate() {
+                let rank = u8::MAX - u8::try_from(names.len() - i).unwrap_or(1);
+                // A name that is asked for keeps its rank.
+                if !self.names.contains_key(*name) {
+                    self.insert(name, role(rank));
+                }
+            }
+        };
+        insert(OF_AN_EVENT, Role::Message);
+        insert(LEVELS_OF_AN_EVENT, Role::Level);
+        self
     }
 
     /// The lowest ranks are those of rules, the next the entry's own name (whose rank is returned), then the one

@@ -45,6 +45,11 @@ impl ObjectRows {
         }
     }
 
+    /// The same for events that Splunk's collector is sent.
+    pub fn of_events(self) -> Self {
+        Self { flattener: self.flattener.of_events(), ..self }
+    }
+
     /// Starts the entry of a row in [`Self::entry`] and gives its text, or says why there is none. A row without a time
     /// has `now_ns`. Fields that stand beside the row keep their names, whatever its own are.
     pub fn read<'r>(

@@ -59,7 +59,7 @@ impl Events {
     /// As the parameters say. `now_ns` (since the epoch) tells the year of time stamps that have none.
     pub fn new(params: &Params, now_ns: i64) -> Self {
         Self {
-            rows: ObjectRows::with_streams(params, now_ns, &STREAM_FIELDS, None),
+            rows: ObjectRows::with_streams(params, now_ns, &STREAM_FIELDS, None).of_events(),
             stamps: StampParser::new(TimeZone::UTC, now_ns, None),
             envelope: Envelope::default(),
             message: String::new(),
@@ -237,6 +237,34 @@ mod tests {
             "1719446408000000000 Warn WARN: disk {source=stdout host=h} line=WARN: disk tag=0f\n",
             "a container's line, as Docker's driver sends it"
         );
+    }
+
+    #[test]
+    fn a_line_is_the_message_only_of_a_container_and_an_objects_text_is() {
+        let body = br#"{"event":{"file":"x","line":"12"}}
+            {"event":{"line":"12","source":"a.go"}}
+            {"event":{"line":{"msg":"from json","level":"error","n":1},"source":"stderr","tag":"0f"}}
+            {"event":{"message":{"message":"paid","event":"no","n":1},"severity":"warn"}}
+            {"event":{"message":{"event":"up","level":"info"}}}
+            {"event":{"message":{"temperature":"70F"},"line":"x","source":"stdout"}}
+            {"event":{"message":"own","line":"x","source":"stdout"}}"#;
+        let mut out = Decoded::default();
+        Events::new(&Params::default(), NOW).events(body, NOW, &mut out).unwrap();
+        assert_eq!(
+            show(&mut out),
+            "NOW Unknown  {} file=x line=12\n\
+             NOW Unknown  {source=a.go} line=12\n\
+             NOW Error from json {source=stderr} line.msg=from json line.level=error line.n=1 tag=0f\n\
+             NOW Warn paid {} message.message=paid message.event=no message.n=1 severity=warn\n\
+             NOW Info up {} message.event=up message.level=info\n\
+             NOW Unknown x {source=stdout} message.temperature=70F line=x\n\
+             NOW Unknown own {source=stdout} message=own line=x\n"
+        );
+        out.clear();
+        let mut params = Params::default();
+        params.set("_msg_field", "line").unwrap();
+        Events::new(&params, NOW).events(br#"{"event":{"line":"12"}}"#, NOW, &mut out).unwrap();
+        assert_eq!(show(&mut out), "NOW Unknown 12 {}\n", "as it was asked for");
     }
 
     #[test]

@@ -261,6 +261,9 @@ pub struct JsonFlattener {
 
 /// The roles of those who ask for nothing else, so that making a flattener costs next to nothing.
 static USUAL_ROLES: LazyLock<Arc<Roles>> = LazyLock::new(|| Arc::new(Roles::new(&ReaderOptions::new(0))));
+/// The same with those of events for Splunk's collector.
+static ROLES_OF_EVENTS: LazyLock<Arc<Roles>> =
+    LazyLock::new(|| Arc::new(Roles::clone(&USUAL_ROLES).and_of_an_event()));
 
 impl JsonFlattener {
     /// For the zone and field names of these options.
@@ -284,6 +287,16 @@ impl JsonFlattener {
             ignored: rules.left_out(),
             extra_fields: rules.extra_fields,
         }
+    }
+
+    /// One for events that Splunk's collector is sent, too: a container's line, as Docker's driver has it beside where it was
+    /// written (`{"line":"…","source":"stdout"}`), is the message, and so is the text of a `message` or a `line` that is an object.
+    pub fn of_events(self) -> Self {
+        let roles = match Arc::ptr_eq(&self.roles, &USUAL_ROLES) {
+            true => ROLES_OF_EVENTS.clone(),
+            false => Arc::new(Roles::clone(&self.roles).and_of_an_event()),
+        };
+        Self { roles, ..self }
     }
 
     /// Starts an entry and fills it from a line; says whether the line has a time of its own. If not, the

@@ -78,12 +78,7 @@ fn lines_become_entries() {
             r#"{"severity":"ERROR","textPayload":"up"}"#,
             r#"7 Error "up" severity=Str("ERROR") textPayload=Str("up")"#,
         ),
-        (
-            r#"{"line":"WARN x","source":"stdout","tag":"0f"}"#,
-            r#"7 Warn "WARN x" line=Str("WARN x") source=Str("stdout") tag=Str("0f")"#,
-        ),
-        (r#"{"line":"a.go:7","event":"x"}"#, r#"7 Unknown "x" line=Str("a.go:7") event=Str("x")"#),
-        (r#"{"line":7,"n":1}"#, r#"7 Unknown "" line=Int(7) n=Int(1)"#),
+        (r#"{"file":"x","line":"12"}"#, r#"7 Unknown "" file=Str("x") line=Str("12")"#),
         (
             r#"{"Level":"Fatal","MessageTemplate":"x {A}","RenderedMessage":"x 1"}"#,
             r#"7 Fatal "x 1" Level=Str("Fatal") MessageTemplate=Str("x {A}") RenderedMessage=Str("x 1")"#,
