@@ -378,7 +378,7 @@ impl Fields {
     }
 
     /// Adds the fields to an entry, the one that is the message as such, and not those that `ignored` names. The
-    /// names `_time` and `_msg` belong to the entry: the fields of these names are left out if they are its time
+    /// names `_time`, `_msg` and the empty one belong to the entry: the fields of these names are left out if they are its time
     /// and message, or say nothing, and keep their values under `_time#1` and `_msg#1` if not.
     pub(crate) fn add_to(&mut self, entry: &mut EntryBuf, line: &str, found: &Found, ignored: &NameFilter) {
         for (i, field) in self.fields.iter().enumerate() {
@@ -397,7 +397,7 @@ impl Fields {
             }
             let value = text_value(field.value, line, &self.unescaped);
             match name {
-                "_msg" if matches!(value, Value::Str("") | Value::Null) => {}
+                "_msg" | "" if matches!(value, Value::Str("") | Value::Null) => {}
                 "_time" if matches!(value, Value::Str("" | "0") | Value::Number("0") | Value::Null) => {}
                 // A field of this name is what is asked for levels: one that says none would hide the one that was found.
                 "level" if found.level.is_some() && !is_level(value) => {

@@ -62,9 +62,11 @@ pub const TIME_FIELDS: &[&str] = &[
 ];
 
 /// The fields looked at for the message, the first that is a string with something in it wins.
-/// `record.message` (Postgres under CloudNativePG, loguru) says more than what lies around it.
+/// `record.message` (Postgres under CloudNativePG, loguru) says more than what lies around it. The field without a name is
+/// VictoriaLogs' own for the message, and where Go's logrus_fluent has it.
 pub const MESSAGE_FIELDS: &[&str] = &[
     "_msg",
+    "",
     "record.message",
     "message",
     "msg",
@@ -211,11 +213,11 @@ impl Roles {
         let ruled = &ruled[..ruled.len().min(MAX_ASKED)];
         let own = u8::try_from(ruled.len()).unwrap_or(u8::MAX);
         for (i, name) in names.iter().enumerate() {
-            let is_own = matches!(*name, "_time" | "_msg");
+            let is_own = matches!(*name, "_time" | "_msg" | "");
             let rank = if is_own { own } else { u8::try_from(ruled.len() + i + 2).unwrap_or(u8::MAX) };
             self.insert(name, role(rank));
         }
-        if let Some(name) = asked_for.as_deref().filter(|n| !matches!(*n, "_time" | "_msg")) {
+        if let Some(name) = asked_for.as_deref().filter(|n| !matches!(*n, "_time" | "_msg" | "")) {
             self.insert(name, role(own + 1));
         }
         // Backwards, so that of a name said twice the first counts.

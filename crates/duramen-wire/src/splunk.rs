@@ -247,7 +247,7 @@ mod tests {
             {"event":{"message":{"message":"paid","event":"no","n":1},"severity":"warn"}}
             {"event":{"message":{"event":"up","level":"info"}}}
             {"event":{"message":{"temperature":"70F"},"line":"x","source":"stdout"}}
-            {"event":{"message":"own","line":"x","source":"stdout"}}"#;
+            {"event":{"message":"own","line":"x","source":"stdout","":"unnamed"}}"#;
         let mut out = Decoded::default();
         Events::new(&Params::default(), NOW).events(body, NOW, &mut out).unwrap();
         assert_eq!(
@@ -258,7 +258,7 @@ mod tests {
              NOW Warn paid {} message.message=paid message.event=no message.n=1 severity=warn\n\
              NOW Info up {} message.event=up message.level=info\n\
              NOW Unknown x {source=stdout} message.temperature=70F line=x\n\
-             NOW Unknown own {source=stdout} message=own line=x\n"
+             NOW Unknown unnamed {source=stdout} message=own line=x\n"
         );
         out.clear();
         let mut params = Params::default();

@@ -119,7 +119,11 @@ fn lines_become_entries() {
             r#"{"TimeUnixNano":-6795364578871345152,"time":12.5,"Log":{"time":"2023-01-29T09:20:29.5Z"}}"#,
             r#"1674984029500000000 Unknown "" TimeUnixNano=Int(-6795364578871345152) time=Number("12.5") Log.time=Str("2023-01-29T09:20:29.5Z")"#,
         ),
-        (r#"{"":1,"a":{"":2}}"#, r##"7 Unknown "" #1=Int(1) a.=Int(2)"##),
+        (r#"{"":"WARN x","message":"y","a":{"":2}}"#, r#"7 Warn "WARN x" message=Str("y") a.=Int(2)"#),
+        (r#"{"":"x","_msg":"y"}"#, r##"7 Unknown "x" _msg#1=Str("y")"##),
+        (r#"{"_msg":"y","":"x"}"#, r##"7 Unknown "y" #1=Str("x")"##),
+        (r#"{"":"","message":"y"}"#, r#"7 Unknown "y" message=Str("y")"#),
+        (r#"{"":null,"":1}"#, r##"7 Unknown "1" #1=Null"##),
         (r#"{"k\u0041\"":"\ud83d\ude00é"}"#, r#"7 Unknown "" kA"=Str("😀é")"#),
     ] {
         assert_eq!(flatten(line).as_deref(), Ok(expected), "{line}");
