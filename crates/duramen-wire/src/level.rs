@@ -3,7 +3,7 @@
 use duramen::Level;
 use duramen_formats::level::{find, of_named};
 use jiter::{Jiter, JiterResult, Peek};
-use memchr::{memchr, memchr2};
+use memchr::{memchr2, memchr3};
 
 /// The level of a line: of a JSON object's first member that has one, or what stands near the start of a text; of logfmt, the first
 /// pair's that has one, wherever it is.
@@ -14,11 +14,11 @@ pub(crate) fn of_line(line: &str) -> Option<Level> {
     find(line).map(|(level, _)| level).or_else(|| of_pairs(line))
 }
 
-/// Of `name=value name="a value" …`; of no text that begins in another way.
+/// Of `name=value name="a value" …`, on one line or more; of no text that begins in another way.
 fn of_pairs(line: &str) -> Option<Level> {
     let mut rest = line;
     loop {
-        let (name, behind) = rest.split_at(memchr2(b'=', b' ', rest.as_bytes())?);
+        let (name, behind) = rest.split_at(memchr3(b'=', b' ', b'\n', rest.as_bytes())?);
         let is_first = rest.len() == line.len();
         let value = match behind.strip_prefix('=') {
             Some(value) if !name.is_empty() => value,
@@ -30,7 +30,7 @@ fn of_pairs(line: &str) -> Option<Level> {
             }
         };
         let (value, behind) = match value.strip_prefix('"') {
-            None => value.split_at(memchr(b' ', value.as_bytes()).unwrap_or(value.len())),
+            None => value.split_at(memchr2(b' ', b'\n', value.as_bytes()).unwrap_or(value.len())),
             Some(quoted) => {
                 let mut end = memchr2(b'"', b'\\', quoted.as_bytes())?;
                 while quoted.as_bytes().get(end) == Some(&b'\\') {
@@ -40,10 +40,10 @@ fn of_pairs(line: &str) -> Option<Level> {
                 (quoted.get(..end)?, quoted.get(end + 1..)?)
             }
         };
-        if let Some(level) = of_named(name, value) {
+        if let Some(level) = of_named(name, value.trim_end_matches('\r')) {
             return Some(level);
         }
-        rest = behind.trim_start_matches(' ');
+        rest = behind.trim_start_matches([' ', '\r', '\n']);
     }
 }
 
@@ -90,6 +90,11 @@ mod tests {
             ("ts=1 caller={} level=error", Some(Level::Error)),
             (r#"msg="{}" lvl=warn"#, Some(Level::Warn)),
             (r#"msg="a \"{}\" level=error b\\" word  level="info" level=error"#, Some(Level::Info)),
+            ("a=b c={}\nlevel=error", Some(Level::Error)),
+            ("a=b c={}\r\n\r\n  level=error\r\nd=e", Some(Level::Error)),
+            ("a=\"b\n{}\nlevel=info\" c\nlvl=\"warn\"\nlevel=error", Some(Level::Warn)),
+            ("a=b {}\nwords and level=error", Some(Level::Error)),
+            ("words\na={}\nlevel=error", None),
             (r#"msg="{} level=error" x=1"#, None),
             (r#"msg="{} level=error"#, None),
             (r#"msg="{}\"#, None),
