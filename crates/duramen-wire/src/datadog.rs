@@ -10,7 +10,7 @@
 
 use crate::decoded::Decoded;
 use crate::error::Result;
-use crate::json::{ObjectRows, each_value};
+use crate::json::{ObjectRows, each_value, is_empty};
 use crate::params::Params;
 use duramen::Value;
 use duramen_formats::Names;
@@ -75,12 +75,6 @@ impl Logs {
             Ok(())
         })
     }
-}
-
-/// Whether it is an object without members.
-fn is_empty(row: &[u8]) -> bool {
-    let inside = row.strip_prefix(b"{").and_then(|row| row.strip_suffix(b"}"));
-    inside.is_some_and(|inside| inside.trim_ascii().is_empty())
 }
 
 impl Tags {

@@ -2,12 +2,17 @@
 //! byte.
 //!
 //! ```text
-//! octet counting   LENGTH SP so many bytes          as in  11 <34>1 - - -
+//! octet counting   LENGTH SP so many bytes          as in  11 <34>1 - - -  or  15 {"message":"a"}
 //! delimited        bytes, then LF or NUL
 //! ```
 //!
-//! Of syslog each message may be framed either way; `11 <` tells, because messages begin with `<`. Python's `SysLogHandler` puts
+//! Of syslog each message may be framed either way; `11 <` tells, because messages begin with `<`. `15 {` does not: a line may
+//! begin with a number and go on with JSON. It is a length if the object ends where the length says. Python's `SysLogHandler` puts
 //! a NUL alone behind each, Perl's `Sys::Syslog` a line feed and a NUL.
+
+mod object;
+
+use object::Object;
 
 /// A message of a stream, or what stands for one that is over the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +47,8 @@ pub struct Framer {
     syslog: bool,
     end: u8,
     max_bytes: usize,
+    /// Whether bytes are looked at again that were taken for an object of some length.
+    again: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +59,8 @@ enum State {
     Length(usize),
     /// Behind a length and its blank.
     AfterLength(usize),
+    /// In what may be an object of `len` bytes, of which so many are to come. It lies behind `at` bytes for its length.
+    Object { at: usize, left: usize, len: usize, object: Object },
     /// In a message of `len` bytes, of which so many are to come.
     Counted { left: usize, len: usize },
     /// In a message that ends with a byte, of which so many have come.
@@ -61,16 +70,20 @@ enum State {
 impl Framer {
     /// For syslog: octet counting, and messages that end with a line feed or a NUL. Those over `max_bytes` are passed over.
     pub fn syslog(max_bytes: usize) -> Self {
-        Self { buffer: Vec::new(), state: State::Start, syslog: true, end: b'\n', max_bytes }
+        Self { buffer: Vec::new(), state: State::Start, syslog: true, end: b'\n', max_bytes, again: false }
     }
 
     /// For messages that end with the byte `end` each.
     pub fn delimited(end: u8, max_bytes: usize) -> Self {
-        Self { buffer: Vec::new(), state: State::Start, syslog: false, end, max_bytes }
+        Self { buffer: Vec::new(), state: State::Start, syslog: false, end, max_bytes, again: false }
     }
 
     /// Takes the next bytes and calls `f` with every message that ends among them.
-    pub fn feed(&mut self, mut bytes: &[u8], mut f: impl FnMut(Frame<'_>)) {
+    pub fn feed(&mut self, bytes: &[u8], mut f: impl FnMut(Frame<'_>)) {
+        self.take(bytes, &mut f);
+    }
+
+    fn take(&mut self, mut bytes: &[u8], f: &mut impl FnMut(Frame<'_>)) {
         while let Some(first) = bytes.first() {
             match self.state {
                 State::Start => {
@@ -99,8 +112,34 @@ impl Framer {
                     if *first == b'<' {
                         self.buffer.clear();
                         self.state = State::Counted { left: n, len: n };
+                    } else if *first == b'{' && !self.again {
+                        let at = self.buffer.len();
+                        self.state = State::Object { at, left: n, len: n, object: Object::default() };
                     } else {
                         self.no_length();
+                    }
+                }
+                State::Object { at, left, len, mut object } => {
+                    // Up to one byte over the limit.
+                    let room = (at + self.max_bytes + 1).saturating_sub(self.buffer.len());
+                    let piece = &bytes[..bytes.len().min(left).min(room)];
+                    let told = piece.iter().zip((0..left).rev()).position(|(byte, left)| {
+                        object.take(*byte);
+                        object.is_none(left)
+                    });
+                    let (piece, rest) = bytes.split_at(told.map_or(piece.len(), |told| told + 1));
+                    bytes = rest;
+                    self.buffer.extend_from_slice(piece);
+                    let left = left - piece.len();
+                    self.state = State::Object { at, left, len, object };
+                    if object.is_none(left) {
+                        self.take_again(f);
+                    } else if self.buffer.len() > at + self.max_bytes {
+                        self.buffer.clear();
+                        self.state = State::Counted { left, len };
+                    } else if left == 0 {
+                        _ = self.buffer.drain(..at);
+                        self.give(len, f);
                     }
                 }
                 State::Counted { left, len } => {
@@ -111,7 +150,7 @@ impl Framer {
                     }
                     self.state = State::Counted { left: left - piece.len(), len };
                     if left == piece.len() {
-                        self.give(len, &mut f);
+                        self.give(len, f);
                     }
                 }
                 State::Delimited(len) => {
@@ -129,7 +168,7 @@ impl Framer {
                     }
                     self.state = State::Delimited(len);
                     if end.is_some() {
-                        self.give(len, &mut f);
+                        self.give(len, f);
                     }
                 }
             }
@@ -145,6 +184,17 @@ impl Framer {
     pub fn finish(&mut self, mut f: impl FnMut(Frame<'_>)) {
         match self.state {
             State::Start => {}
+            State::Object { at, len, .. } if len <= self.max_bytes => {
+                if memchr::memchr(self.end, &self.buffer).is_some() {
+                    self.take_again(&mut f);
+                    return self.finish(f);
+                }
+                _ = self.buffer.drain(..at);
+                f(Frame::Cut(&self.buffer, len));
+                self.buffer.clear();
+                self.state = State::Start;
+            }
+            State::Object { len, .. } => self.give(len, &mut f),
             State::Counted { len, .. } if len > self.max_bytes => self.give(len, &mut f),
             State::Counted { len, .. } => {
                 let message = without_end(&self.buffer);
@@ -157,6 +207,15 @@ impl Framer {
             State::Length(_) | State::AfterLength(_) => self.give(self.buffer.len(), &mut f),
             State::Delimited(len) => self.give(len, &mut f),
         }
+    }
+
+    /// It is no object of the length that stood before it: these are lines, of which the first begins with digits.
+    fn take_again(&mut self, f: &mut impl FnMut(Frame<'_>)) {
+        let bytes = std::mem::take(&mut self.buffer);
+        // Not a third time, whatever stands in them.
+        (self.state, self.again) = (State::Delimited(0), true);
+        self.take(&bytes, f);
+        self.again = false;
     }
 
     /// It is no length after all: a message that begins with digits.
@@ -227,6 +286,28 @@ mod tests {
             (b"<1>a\n\0<2>b\n\0", &["<1>a", "<2>b"]),
             (b"5 <\0>a12\0<1>34567890123456\0<2>b", &["<\0>a1", "2", "over: 17", "<2>b"]),
             (b"", &[]),
+            // Objects with their lengths, and lines that begin with a number and go on with an object.
+            (b"7 {\"a\":1}9 {\"a\":\"}\"}5 <1>bc2 {}", &["{\"a\":1}", "{\"a\":\"}\"}", "<1>bc", "{}"]),
+            (
+                b"8 {\"a\":1}\n9 {\"a\":1}\r\n8 {\"a\":1}\0<1>b",
+                &["{\"a\":1}", "{\"a\":1}", "{\"a\":1}", "<1>b"],
+            ),
+            (b"12 {\"a\":[\n{}\n]}9 {\"\\\"}\":1}", &["{\"a\":[\n{}\n]}", "{\"\\\"}\":1}"]),
+            (b"6 {\"a\":1}\n4 {\"a\":1}\n", &["6 {\"a\":1}", "4 {\"a\":1}"]),
+            (
+                b"16 {\"a\":1}\n15 {\"a\":1}\n9 {\"a\":1}x\n",
+                &["16 {\"a\":1}", "15 {\"a\":1}", "9 {\"a\":1}x"],
+            ),
+            (b"12 {a}\n12 {\"a\n12 {\"a\0<1>b\n", &["12 {a}", "12 {\"a", "12 {\"a", "<1>b"]),
+            (
+                b"14 {\"\":[\n14 {\"\":[\n14 {\"\":[\n<1>b\n",
+                &["14 {\"\":[", "14 {\"\":[", "14 {\"\":[", "<1>b"],
+            ),
+            (b"9 {\"a\"", &["{\"a\" of 9"]),
+            (b"15 {\"a\":\n<1>b", &["15 {\"a\":", "<1>b"]),
+            (b"20 {\"a\":\"6789012345\"}7 {\"a\":1}", &["over: 20", "{\"a\":1}"]),
+            (b"40 {\"a\":1}\n40 {\"a\":\"67890\n<1>b\n", &["40 {\"a\":1}", "40 {\"a\":\"67890", "<1>b"]),
+            (b"30 {\"a\":\"67890", &["over: 30"]),
         ] {
             for piece in [1, 2, 3, 7, 100] {
                 let got = frames(Framer::syslog(16), stream, piece);
@@ -247,7 +328,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn pieces_do_not_matter(stream in "([0-9]{1,2} |<1>|[ab\n\u{0}é]){0,20}", piece in 1usize..8) {
+        fn pieces_do_not_matter(stream in "([0-9]{1,2} |[0-9] \\{\"|<1>|[ab\n\u{0}é{\"}\\[\\]:\\\\]){0,20}", piece in 1usize..8) {
             let whole = frames(Framer::syslog(16), stream.as_bytes(), 1_000);
             proptest::prop_assert_eq!(frames(Framer::syslog(16), stream.as_bytes(), piece), whole);
         }

@@ -233,6 +233,12 @@ pub(crate) fn deep_end(body: &[u8], start: usize, e: &jiter::JiterError) -> Opti
     None
 }
 
+/// Whether it is an object without members.
+pub(crate) fn is_empty(row: &[u8]) -> bool {
+    let inside = row.strip_prefix(b"{").and_then(|row| row.strip_suffix(b"}"));
+    inside.is_some_and(|inside| inside.trim_ascii().is_empty())
+}
+
 /// Skips the value at the cursor and says where it lies.
 pub(crate) fn skipped(jiter: &mut Jiter<'_>, peek: Peek) -> jiter::JiterResult<Range<usize>> {
     let start = jiter.current_index();

@@ -7,7 +7,7 @@
 use crate::decoded::Decoded;
 use crate::error::Result;
 use crate::framing::Frame;
-use crate::json::ObjectRows;
+use crate::json::{ObjectRows, is_empty};
 use crate::params::Params;
 use duramen::EntryBuf;
 use duramen::logger::TRUNCATED_FIELD;
@@ -144,8 +144,13 @@ impl Messages {
             Some(peer) => rows.read_or(text.as_bytes(), ("host", peer), now_ns, out),
             None => rows.read(text.as_bytes(), &[], now_ns, out),
         };
-        if read.is_err() {
-            return Ok(false);
+        match read {
+            Err(_) => return Ok(false),
+            Ok(_) if is_empty(text.trim_ascii().as_bytes()) => {
+                out.reject(|| "an object without members".to_owned());
+                return Ok(true);
+            }
+            Ok(_) => {}
         }
         let _counted_in_out = out.take(&mut rows.entry)?;
         Ok(true)
@@ -213,6 +218,20 @@ mod tests {
              NOW Unknown {\"a\":1} and more: error {host=10.0.0.9} dc=a\n\
              NOW Unknown {\"message\":\"\\xFF\"} {host=10.0.0.9} dc=a\n\
              1718438400000000000 Info {\"message\":\"a header\"} {host=h app=app} priority=14 facility=user severity=info dc=a\n"
+        );
+    }
+
+    #[test]
+    fn an_object_without_members_is_none_to_keep() {
+        let mut out = Decoded::default();
+        let mut messages = Messages::new(&Params::default(), TimeZone::UTC, NOW);
+        for text in ["{}", " { \t} ", "\u{feff}{}\r", "{\"\":\"\"}"] {
+            messages.message(Frame::Message(text.as_bytes()), Some("10.0.0.9"), NOW, &mut out).unwrap();
+        }
+        let told = [0, 1, 2].map(|row| format!("row {row}: an object without members")).join("; ");
+        assert_eq!(
+            (out.rejected().to_string(), show(&mut out)),
+            (told, "NOW Unknown  {host=10.0.0.9}\n".to_owned())
         );
     }
 

@@ -1,0 +1,65 @@
+//! Finding out whether a number before an object of JSON is its length.
+
+/// Where in what may be an object of JSON the bytes so far end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Object {
+    place: Place,
+    /// How many brackets are open.
+    open: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    /// Before its bracket.
+    #[default]
+    Before,
+    /// Before its first member.
+    First,
+    /// Between texts.
+    Inside,
+    Text,
+    /// In a text, behind a backslash.
+    Escape,
+    /// Behind it.
+    Behind,
+    /// It is none.
+    Nowhere,
+}
+
+impl Object {
+    /// Takes the next byte.
+    pub fn take(&mut self, byte: u8) {
+        self.place = match (self.place, byte) {
+            (Place::Before, _) => Place::First,
+            (Place::First, b' ' | b'\t' | b'\r' | b'\n') => Place::First,
+            (Place::First, b'}') => Place::Behind,
+            (Place::First | Place::Inside, b'"') => Place::Text,
+            (Place::First, _) | (_, 0) if self.place != Place::Behind => Place::Nowhere,
+            (Place::Text | Place::Escape, b'\n') => Place::Nowhere,
+            (Place::Text, b'"') => Place::Inside,
+            (Place::Text, b'\\') => Place::Escape,
+            (Place::Text | Place::Escape, _) => Place::Text,
+            (Place::Inside, b'{' | b'[') => {
+                self.open += 1;
+                Place::Inside
+            }
+            (Place::Inside, b'}' | b']') if self.open == 0 => Place::Behind,
+            (Place::Inside, b'}' | b']') => {
+                self.open -= 1;
+                Place::Inside
+            }
+            (Place::Inside, _) => Place::Inside,
+            (Place::Behind, b'\r' | b'\n' | 0) => Place::Behind,
+            _ => Place::Nowhere,
+        };
+    }
+
+    /// Whether it is none that ends in so many bytes, or has a line's end at most behind it there.
+    pub fn is_none(&self, left: usize) -> bool {
+        match self.place {
+            Place::Nowhere => true,
+            Place::Behind => left > 2,
+            _ => left == 0,
+        }
+    }
+}
