@@ -181,6 +181,44 @@ fn what_a_message_of_fluent_means_counts_as_a_body_does() {
     assert!(found.body.contains("\"4800\""), "{found:?}");
 }
 
+#[test]
+fn a_line_that_is_not_whole_counts_as_a_body_does() {
+    let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let addresses = [free(), free()];
+    let server = Server::start_with(move |settings| {
+        settings.max_bodies_bytes = Some(4 << 20);
+        settings.stall_timeout_ms = Some(200);
+        (settings.syslog_listen, settings.gelf_listen) = (vec![addresses[0]], vec![addresses[1]]);
+    });
+    let metric = |name: &str| {
+        let told = server.get("/metrics", &[]).body;
+        let line = told.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+        line.unwrap_or_default()
+    };
+    let clock = Env::os().clock;
+    let wait_until = |what: &dyn Fn() -> bool| {
+        let began = clock.monotonic();
+        while !what() {
+            assert!(clock.monotonic() - began < Duration::from_secs(30));
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+    };
+    for (address, head, end, protocol) in
+        [(addresses[0], "<13>", "\n", "syslog"), (addresses[1], "{\"short_message\":\"", "\"}\0", "gelf")]
+    {
+        let rejected = || metric(&format!("duramen_rejected_lines_total{{protocol=\"{protocol}\"}}"));
+        let taken = || metric(&format!("duramen_ingested_lines_total{{protocol=\"{protocol}\"}}"));
+        let line = format!("{head}{}", "x".repeat(700_000));
+        let mut streams: Vec<TcpStream> = (0..10).map(|_| TcpStream::connect(address).unwrap()).collect();
+        // Who is hung up on may not get all of it out.
+        streams.iter_mut().for_each(|stream| _ = stream.write_all(line.as_bytes()));
+        wait_until(&|| rejected() >= 5);
+        streams.iter_mut().for_each(|stream| _ = stream.write_all(end.as_bytes()));
+        wait_until(&|| taken() + rejected() == 10 && metric("duramen_bodies_free_bytes") == 4 << 20);
+        assert!(taken() >= 2, "{}", taken());
+    }
+}
+
 /// The second question, where values cannot be counted, is asked in the time that the first left.
 #[test]
 fn values_that_cannot_be_counted_are_told_in_time() {

@@ -10,6 +10,9 @@ pub const REJECTIONS_KEPT: usize = 16;
 /// The most bytes of memory that are kept for the next body.
 const SPARE_BYTES: usize = 4 << 20;
 
+/// The same, while nothing comes.
+const RESTING_BYTES: usize = 16 << 10;
+
 /// The limits of decoders. The server keeps that of a body's size, after decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -125,6 +128,11 @@ impl Decoded {
         self.rejected.first.clear();
     }
 
+    /// Gives memory back that it only keeps for bodies to come, but for what small ones take.
+    pub fn rest(&mut self) {
+        self.spare.retain(|batch| batch.capacity_bytes() <= RESTING_BYTES);
+    }
+
     /// The index of the row that is being read.
     pub(crate) fn row(&self) -> u64 {
         self.accepted + self.rejected.count
@@ -225,6 +233,13 @@ mod tests {
         assert_eq!(out.spare.len(), 1, "a small one is");
         assert_eq!(out.take(entry.start(1).message("y")), Ok(Ok(())));
         assert_eq!((out.accepted(), out.batches().len()), (1, 1));
+        out.clear();
+        for (len, kept) in [(10, 1), (100_000, 0)] {
+            assert_eq!(out.take(entry.start(1).message(&text[..len])), Ok(Ok(())));
+            out.clear();
+            out.rest();
+            assert_eq!(out.spare.len(), kept);
+        }
     }
 
     #[test]

@@ -14,6 +14,9 @@ mod object;
 
 use object::Object;
 
+/// What is kept for messages to come when it rests.
+const KEPT_BYTES: usize = 4 << 10;
+
 /// A message of a stream, or what stands for one that is over the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
@@ -121,7 +124,8 @@ impl Framer {
                 }
                 State::Object { at, left, len, mut object } => {
                     // Up to one byte over the limit.
-                    let room = (at + self.max_bytes + 1).saturating_sub(self.buffer.len());
+                    let limit = self.max_bytes.saturating_add(at);
+                    let room = limit.saturating_add(1).saturating_sub(self.buffer.len());
                     let piece = &bytes[..bytes.len().min(left).min(room)];
                     let told = piece.iter().zip((0..left).rev()).position(|(byte, left)| {
                         object.take(*byte);
@@ -134,8 +138,8 @@ impl Framer {
                     self.state = State::Object { at, left, len, object };
                     if object.is_none(left) {
                         self.take_again(f);
-                    } else if self.buffer.len() > at + self.max_bytes {
-                        self.buffer.clear();
+                    } else if self.buffer.len() > limit {
+                        self.buffer = Vec::new();
                         self.state = State::Counted { left, len };
                     } else if left == 0 {
                         _ = self.buffer.drain(..at);
@@ -164,7 +168,7 @@ impl Framer {
                     if len <= self.max_bytes {
                         self.buffer.extend_from_slice(piece);
                     } else {
-                        self.buffer.clear();
+                        self.buffer = Vec::new();
                     }
                     self.state = State::Delimited(len);
                     if end.is_some() {
@@ -173,6 +177,16 @@ impl Framer {
                 }
             }
         }
+    }
+
+    /// How many bytes of memory it has for a message that is not whole yet.
+    pub fn held_bytes(&self) -> usize {
+        if self.is_between() { 0 } else { self.buffer.capacity() }
+    }
+
+    /// Gives memory back that it only keeps for longer messages to come.
+    pub fn rest(&mut self) {
+        self.buffer.shrink_to(KEPT_BYTES);
     }
 
     /// Whether all that has come are whole messages.

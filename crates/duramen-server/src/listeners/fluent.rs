@@ -1,6 +1,6 @@
 //! Fluent's forward protocol over TCP.
 
-use super::{READ_BYTES, broken, persist, read};
+use super::{READ_BYTES, Resting, broken, persist, read};
 use crate::app::Shared;
 use crate::intake::Intake;
 use duramen_wire::Params;
@@ -20,8 +20,13 @@ pub(super) async fn stream(
     let mut intake = Intake::new(app, app.tenants.own(), "fluent");
     let (mut buffer, mut chunks) = (vec![0; READ_BYTES], Vec::new());
     let mut share = app.bodies.share(app.tenants.own());
+    let mut rest = Resting::default();
     loop {
-        let len = read(&mut stream, &mut buffer, app).await?;
+        let Some(len) = read(&mut stream, &mut buffer, app, &mut rest).await? else {
+            forward.rest(app.env.clock.now_unix_ns());
+            intake.decoded.rest();
+            continue;
+        };
         if len == 0 {
             return Ok(());
         }

@@ -6,6 +6,7 @@
 
 mod fluent;
 mod gelf;
+mod held;
 mod syslog;
 
 use crate::app::Shared;
@@ -15,6 +16,7 @@ use crate::server::ServeError;
 use crate::settings::Settings;
 use duramen_wire::Decoded;
 use duramen_wire::framing::{Frame, Framer};
+use held::{Resting, hold};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -234,10 +236,18 @@ async fn framed(
 ) -> std::io::Result<()> {
     let mut intake = Intake::new(app, app.tenants.own(), protocol);
     let mut buffer = vec![0; READ_BYTES];
-    let mut ends_at = None;
+    let mut share = app.bodies.share(app.tenants.own());
+    let (mut ends_at, mut rest) = (None, Resting::default());
     loop {
         let len = match ends_at {
-            None => read(&mut stream, &mut buffer, app).await?,
+            None => match read(&mut stream, &mut buffer, app, &mut rest).await? {
+                Some(len) => len,
+                None => {
+                    framer.rest();
+                    intake.decoded.rest();
+                    continue;
+                }
+            },
             // A read that is ready goes before the time that is over.
             Some(at) if framer.is_between() || at <= tokio::time::Instant::now() => 0,
             Some(at) => tokio::time::timeout_at(at, stream.read(&mut buffer)).await.unwrap_or(Ok(0))?,
@@ -262,8 +272,23 @@ async fn framed(
         if let Err(e) = &outcome {
             intake.refuse(e.to_string());
         }
-        // Whole messages before a broken one are kept.
-        if !persist(&mut intake, app).await || len == 0 {
+        // Whole messages before a broken one are kept. A message that is not whole, and entries that wait, count as a body does.
+        let is_appended = intake.append_at_once();
+        let waiting = if is_appended { 0 } else { intake.decoded.entries_bytes() };
+        if let Err(e) = hold(&mut share, framer.held_bytes().saturating_add(waiting), app).await {
+            intake.refuse(e.message.clone());
+            let lines = intake.give_up();
+            tracing::warn!(lines, protocol, error = %e.message, "a sender is hung up on: there is no memory for what it sends");
+            return Ok(());
+        }
+        if !is_appended {
+            if !persist(&mut intake, app).await {
+                return Ok(());
+            }
+            // It is less now: there is no waiting for that.
+            hold(&mut share, framer.held_bytes(), app).await.map_err(|e| std::io::Error::other(e.message))?;
+        }
+        if len == 0 {
             return Ok(());
         }
         outcome.map_err(broken)?;
@@ -282,17 +307,27 @@ async fn persist(intake: &mut Intake, app: &Shared) -> bool {
     }
 }
 
-/// Reads the next bytes of a stream; 0 at its end, when nothing has come for too long, and when the server stops.
+/// Reads the next bytes of a stream; 0 at its end, when nothing has come for too long, and when the server stops. `None` if it
+/// is time to rest: once, a while after something came.
 async fn read(
     stream: &mut (impl AsyncRead + Unpin),
     buffer: &mut [u8],
     app: &Shared,
-) -> std::io::Result<usize> {
-    tokio::select! {
-        () = app.stopped() => Ok(0),
-        () = tokio::time::sleep(app.limits.sender_idle_timeout) => Ok(0),
-        len = stream.read(buffer) => len,
-    }
+    rest: &mut Resting,
+) -> std::io::Result<Option<usize>> {
+    let now = tokio::time::Instant::now();
+    let len = tokio::select! {
+        () = app.stopped() => 0,
+        () = tokio::time::sleep_until(rest.at().unwrap_or(now + app.limits.sender_idle_timeout)) => {
+            if rest.begins() {
+                return Ok(None);
+            }
+            0
+        }
+        len = stream.read(buffer) => len?,
+    };
+    rest.is_due_after(now);
+    Ok(Some(len))
 }
 
 /// A decoder's error, which ends a connection.

@@ -58,6 +58,7 @@ pub struct Forward {
     unpacked: Vec<u8>,
     max_message_bytes: usize,
     tag: String,
+    params: Params,
 }
 
 /// What a message asks for.
@@ -84,6 +85,7 @@ impl Forward {
             unpacked: Vec::new(),
             max_message_bytes,
             tag: String::new(),
+            params: params.clone(),
         }
     }
 
@@ -132,6 +134,13 @@ impl Forward {
             return Err(over(self.max_message_bytes));
         }
         outcome
+    }
+
+    /// Gives memory back that it only keeps for messages to come.
+    pub fn rest(&mut self, now_ns: i64) {
+        self.buffer.shrink_to_fit();
+        (self.json, self.unpacked, self.members) = (Vec::new(), Vec::new(), String::new());
+        self.rows = ObjectRows::with_streams(&self.params, now_ns, &STREAM_FIELDS, None);
     }
 
     /// How many bytes it holds of a message that is not whole yet.

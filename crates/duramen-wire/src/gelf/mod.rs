@@ -36,7 +36,11 @@ pub struct Messages {
     names: Names,
     extra_fields: Vec<(String, String)>,
     stamps: StampParser,
+    params: Params,
 }
+
+/// The memory of messages over so many bytes is given back: connections stay for days.
+const KEPT_BYTES: usize = 4 << 10;
 
 impl Messages {
     /// Of the parameters, `_stream_fields`, `ignore_fields` and `extra_fields` count.
@@ -48,6 +52,7 @@ impl Messages {
             extra_fields: params.rules.extra_fields.clone(),
             // GELF's times are numbers, and texts of those who do not know it: no year is guessed.
             stamps: StampParser::new(TimeZone::UTC, 0, None),
+            params: params.clone(),
         }
     }
 
@@ -61,6 +66,9 @@ impl Messages {
                 let _counted_in_out = out.take(&mut self.entry)?;
             }
             Err(reason) => out.reject(|| reason),
+        }
+        if message.len() > KEPT_BYTES {
+            (self.entry, self.names) = (self.params.new_entry(&STREAM_FIELDS), Names::new());
         }
         Ok(())
     }
