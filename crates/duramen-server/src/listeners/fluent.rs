@@ -4,7 +4,7 @@ use super::{READ_BYTES, Resting, broken, persist, read};
 use crate::app::Shared;
 use crate::intake::Intake;
 use duramen_wire::Params;
-use duramen_wire::fluent::{Forward, ack};
+use duramen_wire::fluent::Forward;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 /// Entries of so many bytes, which the store takes at once, are counted nowhere.
@@ -18,7 +18,7 @@ pub(super) async fn stream(
     let now_ns = app.env.clock.now_unix_ns();
     let mut forward = Forward::new(&Params::default(), now_ns, app.limits.max_body_bytes);
     let mut intake = Intake::new(app, app.tenants.own(), "fluent");
-    let (mut buffer, mut chunks) = (vec![0; READ_BYTES], Vec::new());
+    let (mut buffer, mut acks) = (vec![0; READ_BYTES], Vec::new());
     let mut share = app.bodies.share(app.tenants.own());
     let mut rest = Resting::default();
     loop {
@@ -31,7 +31,7 @@ pub(super) async fn stream(
             return Ok(());
         }
         intake.received(len);
-        let fed = forward.feed(&buffer[..len], app.env.clock.now_unix_ns(), &mut intake.decoded, &mut chunks);
+        let fed = forward.feed(&buffer[..len], app.env.clock.now_unix_ns(), &mut intake.decoded, &mut acks);
         if let Err(e) = &fed {
             intake.refuse(e.to_string());
         }
@@ -47,8 +47,8 @@ pub(super) async fn stream(
                 return Ok(());
             }
         }
-        for chunk in chunks.drain(..) {
-            stream.write_all(&ack(&chunk)).await?;
+        for ack in acks.drain(..) {
+            stream.write_all(&ack).await?;
         }
         fed.map_err(broken)?;
         // A message that is not whole counts as a body does.

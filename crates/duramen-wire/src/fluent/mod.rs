@@ -11,23 +11,29 @@
 //! says more (`resource`, `scope`), and of -2 it ends one. Metrics and traces, which it marks with the option
 //! `fluent_signal`, are rejected. What is wrong with one event costs no other: it is rejected, and its chunk acknowledged.
 //!
+//! What begins with `[`, which nothing in MessagePack does that is a message, is one in JSON (`as_json.rs`).
+//!
 //! An option `chunk` is to be acknowledged with `{"ack": chunk}` ([`ack`]) once the entries are safe. The tag becomes
 //! the field `tag`, and makes the stream; a record's fields are as those of a JSON line, and the time is the event's.
 //! The handshake with a shared key is not spoken: listen where only senders can connect.
 
+mod as_json;
 mod beside;
 mod json;
+mod time;
 
 use crate::decoded::Decoded;
 use crate::error::{Error, Result};
 use crate::json::ObjectRows;
 use crate::msgpack::{Cursor, Item, Scan, Stop};
 use crate::params::Params;
+use as_json::Scan as JsonScan;
 use beside::Beside;
 use duramen_formats::text_of;
 use flate2::read::MultiGzDecoder;
 use json::push_json;
 use std::io::Read;
+use time::{event_time, seconds_of, time_of};
 
 const WHAT: &str = "a message of Fluent's forward protocol";
 /// How deep a record may be nested.
@@ -35,6 +41,7 @@ const MAX_DEPTH: usize = 64;
 /// The seconds of what begins a group of Fluent Bit's, and of what ends it.
 const GROUP_BEGINS: i64 = -1;
 const GROUP_ENDS: i64 = -2;
+const NO_PAIR: &str = "an event that is no pair";
 const NO_TIME: &str = "an event whose time is none, or before 1970";
 /// The stream field, unless others are asked for.
 pub const STREAM_FIELDS: [&str; 1] = ["tag"];
@@ -50,6 +57,8 @@ pub struct Forward {
     buffer: Vec<u8>,
     scanned: usize,
     scan: Scan,
+    /// The same of a message in JSON.
+    json_scan: JsonScan,
     json: Vec<u8>,
     /// What is said of the group of the events to come, and of one event.
     group: Beside,
@@ -78,6 +87,7 @@ impl Forward {
             buffer: Vec::new(),
             scanned: 0,
             scan: Scan::default(),
+            json_scan: JsonScan::default(),
             json: Vec::new(),
             group: Beside::default(),
             metadata: Beside::default(),
@@ -89,8 +99,8 @@ impl Forward {
         }
     }
 
-    /// Takes the next bytes of the connection, and the entries of every message that they complete. `chunks` gets
-    /// what is to be acknowledged, in order, once the entries are safe.
+    /// Takes the next bytes of the connection, and the entries of every message that they complete. `acks` gets
+    /// what acknowledges them, in order, to be sent once the entries are safe.
     ///
     /// # Errors
     /// [`Error::Malformed`] and [`Error::Limit`]: nothing that follows can be understood; close the connection.
@@ -99,13 +109,22 @@ impl Forward {
         bytes: &[u8],
         now_ns: i64,
         out: &mut Decoded,
-        chunks: &mut Vec<Vec<u8>>,
+        acks: &mut Vec<Vec<u8>>,
     ) -> Result<()> {
         self.buffer.extend_from_slice(bytes);
         let mut start = 0;
         let outcome = loop {
+            if self.scanned == start && self.buffer.get(start).is_some_and(|byte| as_json::is_between(*byte))
+            {
+                (start, self.scanned) = (start + 1, start + 1);
+                continue;
+            }
+            let is_json = self.buffer.get(start) == Some(&b'[');
             let mut cursor = Cursor { rest: &self.buffer[self.scanned..] };
-            let scanned = self.scan.go_on(&mut cursor);
+            let scanned = match is_json {
+                true => self.json_scan.go_on(&mut cursor),
+                false => self.scan.go_on(&mut cursor),
+            };
             self.scanned = self.buffer.len() - cursor.rest.len();
             match scanned {
                 Err(Stop::TooShort) => break Ok(()),
@@ -115,12 +134,16 @@ impl Forward {
                 Ok(()) => {}
             }
             let buffer = std::mem::take(&mut self.buffer);
-            let outcome = self.message(&buffer[start..self.scanned], now_ns, out);
+            let message = &buffer[start..self.scanned];
+            let outcome = match is_json {
+                true => self.json_message(message, now_ns, out),
+                false => self.message(message, now_ns, out).map(|chunk| chunk.map(|chunk| ack(&chunk))),
+            };
             self.buffer = buffer;
             start = self.scanned;
-            self.scan = Scan::default();
+            (self.scan, self.json_scan) = (Scan::default(), JsonScan::default());
             match outcome {
-                Ok(chunk) => chunks.extend(chunk),
+                Ok(ack) => acks.extend(ack),
                 Err(e) => break Err(e),
             }
         };
@@ -266,7 +289,7 @@ impl Forward {
         now_ns: i64,
     ) -> Result<Option<(i64, &'e [u8])>, &'static str> {
         let mut cursor = Cursor { rest: event };
-        let Ok(Item::Array(2)) = cursor.next() else { return Err("an event that is no pair") };
+        let Ok(Item::Array(2)) = cursor.next() else { return Err(NO_PAIR) };
         let mut time = cursor.next();
         self.metadata.clear();
         let mut metadata = None;
@@ -306,6 +329,11 @@ impl Forward {
             out.reject(|| format!("its record is nested over {MAX_DEPTH} deep"));
             return Ok(());
         }
+        self.take_record(time_ns, out)
+    }
+
+    /// Takes the record that is JSON now.
+    fn take_record(&mut self, time_ns: i64, out: &mut Decoded) -> Result<()> {
         match self.read_record(time_ns, out) {
             Ok(()) => {
                 let _counted_in_out = out.take(&mut self.rows.entry)?;
@@ -364,35 +392,6 @@ fn read_options(mut cursor: Cursor<'_>) -> Options<'_> {
         }
     }
     options
-}
-
-/// `None` if it is no time, or one before 1970; 0 and nil stand for now.
-fn time_of(item: Item<'_>, now_ns: i64) -> Option<i64> {
-    let ns = match item {
-        Item::Nil => 0,
-        Item::Uint(secs) => i64::try_from(secs).ok()?.checked_mul(1_000_000_000)?,
-        Item::Int(secs) if secs >= 0 => secs.checked_mul(1_000_000_000)?,
-        Item::Float(secs) if (0.0..9e9).contains(&secs) => (secs * 1e9) as i64,
-        Item::Ext(0, bytes) => event_time(bytes).filter(|ns| *ns >= 0)?,
-        _ => return None,
-    };
-    Some(if ns == 0 { now_ns } else { ns })
-}
-
-/// Nanoseconds of Fluent's extension for times. The seconds have a sign, as in Fluent Bit: what it marks with -1 and -2
-/// would be of the year 2106.
-fn event_time(bytes: &[u8]) -> Option<i64> {
-    let n = u64::from_be_bytes(bytes.try_into().ok()?);
-    Some(i64::from((n >> 32) as i32) * 1_000_000_000 + (n & 0xffff_ffff) as i64)
-}
-
-/// Whole seconds, where they may be a mark.
-fn seconds_of(item: Item<'_>) -> Option<i64> {
-    match item {
-        Item::Int(secs) => Some(secs),
-        Item::Ext(0, bytes) => Some(event_time(bytes)?.div_euclid(1_000_000_000)),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ fn every_mode_is_read_in_any_pieces() {
             forward.feed(bytes, NOW, &mut out, &mut chunks).unwrap();
         }
         assert_eq!(forward.buffered_bytes(), 0);
-        assert_eq!(chunks, [b"c1", b"c2", b"c3", b"c4"]);
+        assert_eq!(chunks, [b"c1", b"c2", b"c3", b"c4"].map(|chunk| ack(chunk)));
         assert_eq!(show(&mut out), expected);
     }
     assert_eq!(ack(b"c1"), b"\x81\xa3ack\xa2c1");
@@ -243,7 +243,7 @@ fn an_event_that_is_none_costs_itself_and_its_chunk_is_acknowledged() {
         let array = [b"\x93\xa1t\x93", &good[..], bad, good, b"\x81\xa5chunk\xa1c"].concat();
         for message in [array, packed(&[&good[..], bad, good].concat())] {
             let (entries, rejected, chunks) = fed(&message);
-            assert_eq!((entries, chunks), (entry.repeat(2), vec![b"c".to_vec()]), "{bad:?}");
+            assert_eq!((entries, chunks), (entry.repeat(2), vec![ack(b"c")]), "{bad:?}");
             assert!(
                 rejected.starts_with(&format!("row 1: {reason}")) && !rejected.contains(';'),
                 "{rejected}"
@@ -253,11 +253,11 @@ fn an_event_that_is_none_costs_itself_and_its_chunk_is_acknowledged() {
     // Where an event ends is not known, what is behind it is not, either.
     for bad in [&b"\x92\x01"[..], b"\x01\x02\x03", b"\xc1"] {
         let (entries, rejected, chunks) = fed(&packed(&[&good[..], bad].concat()));
-        assert_eq!((&*entries, chunks), (entry, vec![b"c".to_vec()]), "{bad:?}");
+        assert_eq!((&*entries, chunks), (entry, vec![ack(b"c")]), "{bad:?}");
         assert_eq!(rejected, "row 1: no event, nor are there any behind it in its chunk");
     }
     let (entries, rejected, chunks) = fed(b"\x94\xa1t\xff\x81\xa1a\x02\x81\xa5chunk\xa1c");
-    assert_eq!((&*entries, chunks), ("", vec![b"c".to_vec()]));
+    assert_eq!((&*entries, chunks), ("", vec![ack(b"c")]));
     assert_eq!(rejected, format!("row 0: {NO_TIME}"));
 }
 
@@ -265,7 +265,7 @@ fn an_event_that_is_none_costs_itself_and_its_chunk_is_acknowledged() {
 fn metrics_and_traces_are_rejected_and_acknowledged() {
     let (entries, rejected, chunks) =
         fed(b"\x93\xa1t\xc4\x03\x01\x02\x03\x82\xa5chunk\xa1c\xadfluent_signal\x01");
-    assert_eq!((&*entries, chunks), ("", vec![b"c".to_vec()]));
+    assert_eq!((&*entries, chunks), ("", vec![ack(b"c")]));
     assert_eq!(rejected, "row 0: its events are no logs (fluent_signal 1)");
     let (entries, _, _) = fed(b"\x93\xa1t\xc4\x06\x92\x01\x81\xa1a\x01\x81\xadfluent_signal\0");
     assert_eq!(entries, "1000000000 Unknown  {tag=t} a=1\n");
@@ -295,11 +295,11 @@ fn groups_and_metadata_of_fluent_bit_are_fields_of_their_records() {
              1000000000 Unknown ho {{tag=t}} log=ho {of_group}\n"
         )
     );
-    assert_eq!((&*rejected, chunks), ("", vec![b"c".to_vec()]));
+    assert_eq!((&*rejected, chunks), ("", vec![ack(b"c")]));
     // A header that cannot be read costs itself: the records behind it are as good as without.
     let torn = b"\x92\x92\xd7\0\xff\xff\xff\xff\0\0\0\0\x80\x81\xa8resource\x81\xa1k\x81\x90\x01";
     let (entries, rejected, chunks) = fed(&packed(&[&torn[..], plain].concat()));
-    assert_eq!((&*entries, chunks), ("1000000000 Unknown ho {tag=t} log=ho\n", vec![b"c".to_vec()]));
+    assert_eq!((&*entries, chunks), ("1000000000 Unknown ho {tag=t} log=ho\n", vec![ack(b"c")]));
     assert!(rejected.starts_with("row 0: a group") && !rejected.contains(';'), "{rejected}");
     let mut forward = Forward::new(&Params::default(), NOW, 1 << 20);
     let mut out = Decoded::default();
@@ -326,4 +326,54 @@ proptest::proptest! {
             show(&mut out);
         }
     }
+}
+
+#[test]
+fn messages_in_json_are_taken_between_others_whatever_pieces_they_come_in() {
+    let mut bytes =
+        br#"["app.web",1719446407,{"log":"one","level":"warn","a":{"b":"]}\\\""}},{"chunk":"c\"1"}]"#
+            .to_vec();
+    bytes.extend(b"\x93\xa1t\xce\x66\x6d\x82\x40\x81\xa3log\xa3two");
+    bytes.extend(b" \n[\"t\",[[1719446407.5,{\"\":\"three\"}],[-1,{}],[1],7,[0,{\"log\":\"four\"}],[1719446407,5]],{\"chunk\":\"c2\"}]\n");
+    bytes.extend(br#"["",null,{"log":"five \ud83d"}]["t",1719446407,{"log":"six"},{}]"#);
+    for piece in [1, 2, 7, 1_000] {
+        let (mut out, mut acks) = (Decoded::default(), Vec::new());
+        let mut forward = Forward::new(&Params::default(), NOW, 1 << 10);
+        for bytes in bytes.chunks(piece) {
+            forward.feed(bytes, NOW, &mut out, &mut acks).unwrap();
+        }
+        assert_eq!(forward.buffered_bytes(), 0);
+        assert_eq!(
+            out.rejected().to_string(),
+            "row 3: an event whose time is none, or before 1970; row 4: an event that is no pair; row 5: an event that is no pair; \
+             row 7: not a JSON object: it begins with something else"
+        );
+        assert_eq!(
+            show(&mut out),
+            "1719446407000000000 Warn one {tag=app.web} log=one level=warn a.b=]}\\\"\n\
+             NOW Unknown two {tag=t} log=two\n\
+             1719446407500000000 Unknown three {tag=t}\n\
+             NOW Unknown four {tag=t} log=four\n\
+             NOW Unknown five \\ud83d {} log=five \\ud83d\n\
+             1719446407000000000 Unknown six {tag=t} log=six\n"
+        );
+        assert_eq!(acks, [&br#"{"ack":"c\"1"}"#[..], br#"{"ack":"c2"}"#]);
+    }
+    for bad in [
+        &b"[]"[..],
+        b"[1,2,{}]",
+        b"[\"t\"]",
+        b"[\"t\",1]",
+        b"[\"t\",1,{]}",
+        b"[\"t\xff\",1,{}]",
+        b"[\"t\",[1}]",
+        b"{\"a\":1}",
+    ] {
+        let (mut out, mut acks) = (Decoded::default(), Vec::new());
+        let fed = Forward::new(&Params::default(), NOW, 1 << 10).feed(bad, NOW, &mut out, &mut acks);
+        assert!(fed.is_err() && acks.is_empty() && out.accepted() == 0, "{}", String::from_utf8_lossy(bad));
+    }
+    let mut forward = Forward::new(&Params::default(), NOW, 1 << 10);
+    let endless = format!("[\"t\",1,{{\"log\":\"{}", "x".repeat(2_000));
+    assert!(forward.feed(endless.as_bytes(), NOW, &mut Decoded::default(), &mut Vec::new()).is_err());
 }

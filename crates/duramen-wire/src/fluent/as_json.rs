@@ -1,0 +1,150 @@
+//! Messages in JSON, as Fluentd takes them, too: Go's fluent-logger sends them where `MarshalAsJSON` is set.
+//!
+//! ```text
+//! Message   ["tag", seconds, {record}, {option}]         Forward   ["tag", [[seconds, {record}], …], {option}]
+//! ```
+//!
+//! They are acknowledged in JSON.
+
+use super::{Forward, NO_PAIR, NO_TIME, WHAT, time_of};
+use crate::decoded::Decoded;
+use crate::error::{Error, Result};
+use crate::json::{mended, skipped, text_of};
+use crate::msgpack::{Cursor, Item, Stop};
+use jiter::{Jiter, JiterResult, Peek};
+
+/// Whether a byte may stand between two messages; none of MessagePack begins with it.
+pub(super) fn is_between(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
+}
+
+/// Finds the end of a list in bytes that come in pieces.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Scan {
+    /// How many brackets are open.
+    open: usize,
+    in_text: bool,
+    escaped: bool,
+}
+
+impl Scan {
+    /// Goes on from the cursor, which stands where the last call left it. Ends behind the list.
+    pub fn go_on(&mut self, cursor: &mut Cursor<'_>) -> std::result::Result<(), Stop> {
+        for (i, byte) in cursor.rest.iter().enumerate() {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = self.in_text,
+                b'"' => self.in_text = !self.in_text,
+                b'[' | b'{' if !self.in_text => self.open += 1,
+                b']' | b'}' if !self.in_text => self.open = self.open.saturating_sub(1),
+                _ => {}
+            }
+            if self.open == 0 {
+                cursor.rest = &cursor.rest[i + 1..];
+                return Ok(());
+            }
+        }
+        cursor.rest = &[];
+        Err(Stop::TooShort)
+    }
+}
+
+impl Forward {
+    /// Takes a message; gives what acknowledges it.
+    pub(super) fn json_message(
+        &mut self,
+        message: &[u8],
+        now_ns: i64,
+        out: &mut Decoded,
+    ) -> Result<Option<Vec<u8>>> {
+        let wrong = |detail: &str| Error::malformed(WHAT, detail, 0);
+        let message = &*mended(message);
+        let _is_text = text_of(message).map_err(|e| wrong(&e))?;
+        let (elements, len) =
+            first_elements(message).map_err(|e| wrong(&format!("its JSON: {}", e.error_type)))?;
+        let Some([tag, second, rest @ ..]) = elements.get(..len.min(4)) else {
+            return Err(wrong("it has no events"));
+        };
+        let tag = Jiter::new(tag).next_str().map(str::to_owned);
+        self.tag = tag.map_err(|_| wrong("its tag is no text"))?;
+        self.group.clear();
+        self.metadata.clear();
+        let option = if second.starts_with(b"[") {
+            let no_list = |_| wrong("its events are no list");
+            let mut jiter = Jiter::new(second);
+            let mut event = jiter.next_array().map_err(no_list)?;
+            while let Some(peek) = event {
+                let range = skipped(&mut jiter, peek).map_err(no_list)?;
+                match first_elements(second.get(range).unwrap_or_default()) {
+                    Ok((pair, 2)) => self.json_event(pair[0], pair[1], now_ns, out)?,
+                    _ => out.reject(|| NO_PAIR.to_owned()),
+                }
+                event = jiter.array_step().map_err(no_list)?;
+            }
+            rest.first()
+        } else {
+            let record = rest.first().ok_or_else(|| wrong("it has no record"))?;
+            self.json_event(second, record, now_ns, out)?;
+            rest.get(1)
+        };
+        let chunk = option.and_then(|option| chunk_of(option).ok().flatten());
+        Ok(chunk.map(|chunk| serde_json::json!({ "ack": chunk }).to_string().into_bytes()))
+    }
+
+    fn json_event(&mut self, time: &[u8], record: &[u8], now_ns: i64, out: &mut Decoded) -> Result<()> {
+        if let Err(e) = out.check_line(record.len()) {
+            out.reject(|| e.to_string());
+            return Ok(());
+        }
+        let Some(time_ns) = time_of(number(time), now_ns) else {
+            out.reject(|| NO_TIME.to_owned());
+            return Ok(());
+        };
+        self.json.clear();
+        self.json.extend_from_slice(record);
+        self.take_record(time_ns, out)
+    }
+}
+
+/// A time as it stands in a message.
+fn number(text: &[u8]) -> Item<'_> {
+    let text = std::str::from_utf8(text).unwrap_or_default();
+    match (text, text.parse(), text.parse()) {
+        ("null", ..) => Item::Nil,
+        (_, Ok(whole), _) => Item::Int(whole),
+        (_, _, Ok(seconds)) => Item::Float(seconds),
+        _ => Item::Bool(false),
+    }
+}
+
+/// The first four elements of a list, and how many there are: who sends many that mean nothing is to pay for them alone.
+fn first_elements(list: &[u8]) -> JiterResult<([&[u8]; 4], usize)> {
+    let (mut jiter, mut first, mut len) = (Jiter::new(list), [&list[..0]; 4], 0);
+    let mut element = jiter.next_array()?;
+    while let Some(peek) = element {
+        let range = skipped(&mut jiter, peek)?;
+        if let Some(place) = first.get_mut(len) {
+            *place = list.get(range).unwrap_or_default();
+        }
+        len += 1;
+        element = jiter.array_step()?;
+    }
+    jiter.finish()?;
+    Ok((first, len))
+}
+
+/// The option `chunk`, if it is a text.
+fn chunk_of(option: &[u8]) -> JiterResult<Option<String>> {
+    let mut jiter = Jiter::new(option);
+    let mut key = jiter.next_object()?;
+    while let Some(name) = key {
+        let is_chunk = name == "chunk";
+        let peek = jiter.peek()?;
+        if is_chunk && peek == Peek::String {
+            return Ok(Some(jiter.known_str()?.to_owned()));
+        }
+        jiter.known_skip(peek)?;
+        key = jiter.next_key()?;
+    }
+    Ok(None)
+}
