@@ -83,7 +83,8 @@ impl Messages {
 
     fn read(&mut self, message: &[u8], now_ns: i64, out: &Decoded) -> Result<(), String> {
         out.check_line(message.len()).map_err(|e| e.to_string())?;
-        let message = &*mended(message);
+        // Rust's tracing-gelf puts behind datagrams, too, what ends a message over TCP.
+        let message = &*mended(message.strip_suffix(b"\0").unwrap_or(message));
         let text = text_of(message)?;
         self.names.clear();
         self.entry.start(now_ns).raw_len(message.len() + 1);

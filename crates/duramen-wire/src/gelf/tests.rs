@@ -134,3 +134,14 @@ proptest::proptest! {
         show(&mut out);
     }
 }
+
+#[test]
+fn a_nul_behind_a_message_is_not_its_own() {
+    let mut out = Decoded::default();
+    let mut messages = Messages::new(&Params::default());
+    for message in [&b"{\"short_message\":\"a\",\"level\":3}\0"[..], b"{\"short_message\":\"b\"}\0\0", b"\0"]
+    {
+        messages.message(message, NOW, &mut out).unwrap();
+    }
+    assert_eq!((show(&mut out), out.rejected().count), ("NOW Error a {} severity=err\n".to_owned(), 2));
+}
