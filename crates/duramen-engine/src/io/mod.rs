@@ -62,8 +62,10 @@ pub enum OpenMode {
 pub struct DirEntry {
     /// The name, without its directory. Names that are not UTF-8 are not ours and are left out.
     pub name: String,
-    /// Whether it is a directory.
+    /// Whether it is a directory itself, and no link to one.
     pub is_dir: bool,
+    /// Whether it is a file, or a link to one. What is neither cannot be opened: a pipe, a link to a directory or to nothing.
+    pub is_file: bool,
     /// Its length in bytes, if it is a file.
     pub len: u64,
 }
@@ -72,7 +74,7 @@ pub struct DirEntry {
 ///
 /// A created, renamed or removed name survives a loss of power only after [`Fs::sync_dir`] of its directory.
 pub trait Fs: Send + Sync + Debug {
-    /// Opens a file.
+    /// Opens a file. `IsADirectory` if it is something else, a pipe or a device, too: to open such a thing may wait without end.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
     /// Creates the file, which must not exist, gives it `len` bytes of zeros with space reserved on the
     /// device, and maps it for writing.
@@ -85,7 +87,7 @@ pub trait Fs: Send + Sync + Debug {
     fn create_unmapped_segment(&self, path: &Path, len: usize) -> io::Result<Arc<dyn Segment>>;
     /// Maps an existing file for reading, all of it. What a writer, here or in another process, writes
     /// through its own mapping is visible at once. `UnexpectedEof` if the file is empty, `Unsupported` where
-    /// the file system cannot map: read it as a [`File`].
+    /// the file system cannot map: read it as a [`File`]. `IsADirectory` as with [`Fs::open`].
     fn open_segment(&self, path: &Path) -> io::Result<Arc<dyn Segment>>;
     /// Creates a directory and its missing parents. An existing directory is no error.
     fn create_dir_all(&self, path: &Path) -> io::Result<()>;

@@ -78,14 +78,15 @@ impl<'a> Quarantine<'a> {
         Ok(kept)
     }
 
-    /// All that is there, by name.
+    /// All files that are there, by name.
     pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
         let dir = self.dir.join(DIR);
         let listed = match self.env.fs.read_dir(&dir) {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             other => other.map_err(Error::io("list", &dir))?,
         };
-        let mut files: Vec<PathBuf> = listed.into_iter().map(|entry| dir.join(entry.name)).collect();
+        let listed = listed.into_iter().filter(|entry| entry.is_file);
+        let mut files: Vec<PathBuf> = listed.map(|entry| dir.join(entry.name)).collect();
         files.sort();
         Ok(files)
     }

@@ -130,7 +130,7 @@ pub(super) fn open(dir: &Path, options: LsmOptions, held: Option<Box<dyn Lock>>)
 fn refuse_tables(env: &Env, dir: &Path, manifest: &Path) -> Result<()> {
     let tables = dir.join(paths::TABLES);
     let listed = env.fs.read_dir(&tables).map_err(Error::io("list", &tables))?;
-    if listed.iter().any(|entry| entry.name.ends_with(".sst")) {
+    if listed.iter().any(|entry| entry.is_file && entry.name.ends_with(".sst")) {
         let detail =
             format!("it is missing, but {} holds tables: the store must be repaired", tables.display());
         return Err(Error::corruption(manifest, 0, detail));

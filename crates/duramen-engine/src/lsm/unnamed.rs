@@ -26,7 +26,7 @@ use super::recover::flushed_seq_of;
 use super::table::{MadeOf, origin_of};
 use crate::Result;
 use crate::io::Env;
-use crate::manifest::{self, ManifestReader, TableMeta};
+use crate::manifest::{self, ManifestReader, Orphan, TableMeta};
 use crate::wal;
 use std::path::{Path, PathBuf};
 
@@ -83,9 +83,12 @@ pub(super) fn unnamed_but_for(
         is_marked: manifest.ends_in_mark(),
         gone: state.tables.values().find(|meta| is_gone(meta)).map(|meta| &*meta.path),
     };
-    let judged = |path: PathBuf| {
-        let verdict = judge.verdict(&path);
-        (path, verdict)
+    let judged = |orphan: Orphan| {
+        let verdict = match orphan.is_file {
+            true => judge.verdict(&orphan.path),
+            false => Verdict::Unclear("it has the name of a table, but is no file".into()),
+        };
+        (orphan.path, verdict)
     };
     Ok(found.into_iter().map(judged).collect())
 }

@@ -27,7 +27,7 @@ mod state;
 
 pub(crate) use dump::dump;
 pub(crate) use log::MAGIC;
-pub use orphans::orphans;
+pub use orphans::{Orphan, orphans};
 pub use owner::Manifest;
 pub use reader::ManifestReader;
 pub use state::{Edit, State, TableMeta};

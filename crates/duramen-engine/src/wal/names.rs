@@ -85,7 +85,7 @@ pub fn segments(env: &Env, writer_dir: &Path) -> Result<Vec<SegmentFile>> {
     };
     let mut found: Vec<SegmentFile> = listed
         .into_iter()
-        .filter(|entry| !entry.is_dir)
+        .filter(|entry| entry.is_file)
         .filter_map(|entry| {
             let path = writer_dir.join(entry.name);
             Some(SegmentFile { number: parse_segment_name(&path)?, path, len: entry.len })

@@ -12,7 +12,7 @@ use crate::store::layout::Layout;
 use crate::store::origins::{ORIGINS_PROPERTY, Origins};
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::Env;
-use duramen_engine::manifest::{State, orphans};
+use duramen_engine::manifest::{Orphan, State, orphans};
 use duramen_engine::sstable::Table;
 use duramen_engine::wal::{self, SegmentReader};
 use std::io::ErrorKind;
@@ -23,6 +23,8 @@ use std::path::{Path, PathBuf};
 pub(crate) enum Verdict {
     /// Nobody misses it.
     Superfluous,
+    /// It only has a table's name, and is no file: a table of that number would have no place.
+    NoFile,
     /// It may be the only place for its lines: how many, if that is known, and why.
     /// And whether it may be put back: not where other tables may have replaced it that the manifest knew.
     Kept { lines: Option<u64>, why: String, may_return: bool },
@@ -52,8 +54,8 @@ pub(crate) fn unnamed(env: &Env, layout: &Layout, state: &State) -> Result<Vec<(
     }
     let is_gone = |path: &str| matches!(env.fs.exists(&layout.resolve(path)), Ok(false));
     let gone = state.tables.values().find(|meta| is_gone(&meta.path)).map(|meta| &*meta.path);
-    let judged = |path: PathBuf| {
-        let verdict = judge(env, layout, state, gone, &path);
+    let judged = |Orphan { path, is_file }| {
+        let verdict = if is_file { judge(env, layout, state, gone, &path) } else { Verdict::NoFile };
         (path, verdict)
     };
     Ok(found.into_iter().map(judged).collect())

@@ -26,8 +26,9 @@ impl Fs for OsFs {
             file_size::look();
         }
         match mode {
-            OpenMode::Read => {}
+            OpenMode::Read => must_be_file(path)?,
             OpenMode::ReadWrite => {
+                must_be_file(path)?;
                 options.write(true);
             }
             OpenMode::CreateNew => {
@@ -60,14 +61,16 @@ impl Fs for OsFs {
             // What is a directory is told by the listing itself. A file may go between that and the look at it; then it is not there.
             let looked = entry.file_type().and_then(|kind| {
                 let len = if kind.is_dir() { 0 } else { entry.metadata()?.len() };
-                Ok((kind.is_dir(), len))
+                Ok((kind, len))
             });
-            let (is_dir, len) = match looked {
+            let (kind, len) = match looked {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
                 other => other?,
             };
+            let (is_file, len) =
+                if kind.is_symlink() { look_behind(&entry.path()) } else { (kind.is_file(), len) };
             if let Ok(name) = entry.file_name().into_string() {
-                entries.push(DirEntry { name, is_dir, len });
+                entries.push(DirEntry { name, is_dir: kind.is_dir(), is_file, len });
             }
         }
         Ok(entries)
@@ -122,11 +125,30 @@ impl Fs for OsFs {
     }
 
     fn try_lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
+        must_be_file(path)?;
         let file = NotInherited::open(|| fs::File::open(path))?;
         match file.file().try_lock_shared() {
             Ok(()) => Ok(Some(Box::new(OsLock::new(file)))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(e)) => Err(e),
         }
+    }
+}
+
+/// Refuses what is there and is no file: opening a pipe waits for who writes to it, and what a device tells of itself is not so.
+/// Asked before, for who opens without waiting may be refused a file as well (`fcntl(2)`: a lease on it).
+pub(super) fn must_be_file(path: &Path) -> io::Result<()> {
+    if fs::metadata(path)?.is_file() {
+        return Ok(());
+    }
+    let what = "it is no file, but a directory, a pipe, a socket or a device";
+    Err(io::Error::new(io::ErrorKind::IsADirectory, what))
+}
+
+/// Whether a link leads to a file, and its length. Of what cannot be looked at, whoever opens it hears why.
+fn look_behind(link: &Path) -> (bool, u64) {
+    match fs::metadata(link) {
+        Ok(found) => (found.is_file(), found.len()),
+        Err(e) => (e.kind() != io::ErrorKind::NotFound, 0),
     }
 }

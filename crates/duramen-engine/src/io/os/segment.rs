@@ -2,6 +2,7 @@
 #![allow(unsafe_code, clippy::disallowed_methods)] // mapping files is unsafe by nature, and this is the io layer
 
 use super::file::OsFile;
+use super::fs::must_be_file;
 use super::reserve::{create_file, forget_file, or_unsupported, reserve_for_mapping};
 use crate::io::{File, Segment, SegmentMemory};
 use memmap2::{MmapOptions, MmapRaw};
@@ -35,6 +36,7 @@ impl MappedSegment {
     }
 
     pub(super) fn open(path: &Path) -> io::Result<Self> {
+        must_be_file(path)?;
         let file = OpenOptions::new().read(true).open(path)?;
         let len = file.metadata()?.len();
         let len = usize::try_from(len).map_err(|_| io::Error::other("the file does not fit in memory"))?;

@@ -165,7 +165,12 @@ impl Fs for SimFs {
             let directory = world.directory(world.resolve(path)?)?;
             let entry = |(name, inode): (&String, &u64)| {
                 let len = world.bytes(*inode).map(FileBytes::len);
-                DirEntry { name: name.clone(), is_dir: len.is_err(), len: len.unwrap_or(0) }
+                DirEntry {
+                    name: name.clone(),
+                    is_dir: len.is_err(),
+                    is_file: len.is_ok(),
+                    len: len.unwrap_or(0),
+                }
             };
             Ok(directory.names.iter().map(entry).collect())
         })

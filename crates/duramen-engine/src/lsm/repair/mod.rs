@@ -31,11 +31,12 @@ use super::paths;
 use super::table::{MadeOf, origin_of};
 use super::unnamed::{Verdict, unnamed_but_for};
 use super::verify::{table_files, whole_file};
-use crate::io::Env;
+use crate::io::{Env, OpenMode};
 use crate::kv::{Damage, Progress, Quarantine, RepairOptions, RepairReport, lock_to_repair};
 use crate::manifest::{self, Manifest, ManifestReader, TableMeta};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A repair that is going on.
@@ -73,7 +74,7 @@ pub(crate) fn repair(
         progress,
     };
     for path in table_files(env, dir)? {
-        let file = env.fs.open(&path, crate::io::OpenMode::Read).and_then(|file| file.len());
+        let file = env.fs.open(&path, OpenMode::Read).and_then(|file| file.len());
         repair.so_far.total_bytes += file.unwrap_or(0);
     }
     // Followed, not owned: that changes nothing.
@@ -186,10 +187,13 @@ impl Repair<'_> {
         self.lost([Damage { detail, ..damage }]);
     }
 
-    /// Whether a table has a file where the manifest says, whatever that is.
+    /// Whether a table has a file where the manifest says, whatever is in it.
     fn is_there(&self, meta: &TableMeta) -> Result<bool> {
         let path = self.dir.join(&meta.path);
-        self.env.fs.exists(&path).map_err(Error::io("look for", &path))
+        match self.env.fs.open(&path, OpenMode::Read) {
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => Ok(false),
+            other => other.map(|_| true).map_err(Error::io("open", &path)),
+        }
     }
 
     /// A number that no table has, above `at_least`.

@@ -61,7 +61,7 @@ pub(crate) fn table_files(env: &Env, dir: &Path) -> Result<Vec<std::path::PathBu
     };
     let mut names: Vec<String> = listed
         .into_iter()
-        .filter(|entry| !entry.is_dir && entry.name.ends_with(".sst"))
+        .filter(|entry| entry.is_file && entry.name.ends_with(".sst"))
         .map(|entry| entry.name)
         .collect();
     names.sort();

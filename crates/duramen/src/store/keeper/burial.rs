@@ -182,12 +182,13 @@ impl Keeper {
         Ok(Left { writer: writer.clone(), lock, jobs, passed_over })
     }
 
-    /// Removes a dead writer's directory with what is left in it: the lock, and segments that hold nothing.
+    /// Removes a dead writer's directory with what is left in it: the lock, and segments that hold nothing. What only has a
+    /// segment's name, and is no file, is not ours.
     fn remove_writer_dir(&self, writer: &WriterDir, lock: Box<dyn Lock>) -> Result<()> {
         let env = &self.shared.env;
         for entry in list(env, &writer.path)? {
             let path = writer.path.join(&entry.name);
-            if entry.name == "LOCK" || entry.name.ends_with(".wal") {
+            if entry.name == "LOCK" || entry.is_file && entry.name.ends_with(".wal") {
                 self.remove(&path)?;
             } else {
                 self.shared.incident(format!("{} is not ours; it was moved to quarantine", path.display()));

@@ -56,7 +56,9 @@ pub(super) fn sync_directories(shared: &Shared) -> Result<()> {
 pub(crate) fn refuse_tables_without_manifest(env: &Env, layout: &Layout) -> Result<()> {
     for day in list(env, &layout.tables())? {
         let dir = layout.tables().join(&day.name);
-        if let Some(table) = list(env, &dir)?.iter().find(|entry| entry.name.ends_with(".sst")) {
+        if let Some(table) =
+            list(env, &dir)?.iter().find(|entry| entry.is_file && entry.name.ends_with(".sst"))
+        {
             let detail = format!("it is missing, but there are tables ({}/{})", dir.display(), table.name);
             return Err(EngineError::corruption(layout.manifest(), 0, detail).into());
         }

@@ -119,19 +119,18 @@ impl Keeper {
     pub(crate) fn put_back(&mut self, live: &LiveRows<'_>, dry_run: bool) -> Result<Vec<(String, Aside)>> {
         let entries = list(&self.shared.env, &self.shared.layout.quarantine())?;
         let mut found: Vec<(String, bool)> =
-            entries.into_iter().map(|entry| (entry.name, entry.is_dir)).collect();
+            entries.into_iter().map(|entry| (entry.name, entry.is_file)).collect();
         found.sort_by_key(|(name, _)| (std::cmp::Reverse(number_of(name)), name.clone()));
         let gone = self.asides_that_are_gone()?;
         if !gone.is_empty() && !dry_run {
             self.apply(Edit { remove_values: gone, ..Edit::default() })?;
         }
-        // A directory is no table, however it is called, and replaces none.
-        let tables = found.iter().filter(|(_, is_dir)| !is_dir);
+        // What is no file is no table, however it is called, and replaces none.
+        let tables = found.iter().filter(|(_, is_file)| *is_file);
         let (mut files, mut left): (_, Vec<String>) =
             (Vec::new(), tables.map(|(name, _)| name.clone()).collect());
-        for (name, is_dir) in found {
-            let judged =
-                if is_dir { Err("it is a directory".into()) } else { self.judge(&name, &left, live) };
+        for (name, is_file) in found {
+            let judged = if is_file { self.judge(&name, &left, live) } else { Err("it is no file".into()) };
             let became = match judged {
                 Ok(table) => {
                     let lines = table.meta.entries;

@@ -69,6 +69,9 @@ impl Keeper {
             match verdict {
                 Verdict::Superfluous if was_named => self.leaving.replaced.push(path),
                 Verdict::Superfluous => self.remove(&path)?,
+                Verdict::NoFile => {
+                    self.set_table_apart(&path, "it has the name of a table, but is no file")?
+                }
                 // Somebody may read it.
                 Verdict::Kept { why, .. } if was_named => {
                     self.leaving.kept.insert(path.clone(), why);
