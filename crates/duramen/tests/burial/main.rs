@@ -4,6 +4,7 @@
 mod beside;
 mod come_back;
 mod damage;
+mod few_files;
 mod many;
 
 use duramen::{EntryBuf, Store, StoreOptions};

@@ -25,10 +25,33 @@ pub(super) struct Job {
 }
 
 impl Keeper {
-    /// Flushes the sealed segments of a writer that goes on writing.
+    /// Flushes the sealed segments of a writer that goes on writing: all together, or as many as there are descriptors for.
     pub(super) fn flush_living(&mut self, writer: &WriterDir) -> Result<()> {
+        let mut most = usize::MAX;
+        loop {
+            let mut jobs = Vec::new();
+            let found = self.find_sealed(writer, most, &mut jobs);
+            let (count, are_all) = (jobs.len(), found.is_ok());
+            match found.and_then(|()| self.flush(jobs, Vec::new())) {
+                Ok(()) if count < most => return Ok(()),
+                Ok(()) => {}
+                Err(e) if e.is_out_of_descriptors() && !self.manifest.is_poisoned() => {
+                    let closed = self.tables.close_all();
+                    if !closed && (count == 0 || count == 1 && are_all) {
+                        return Err(e);
+                    }
+                    // A table may have been written, but for what makes it durable: its number is needed again.
+                    self.find_unflushed()?;
+                    most = (count / 2).max(1);
+                }
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// Finds the first segments that such a writer has sealed, so many at most.
+    fn find_sealed(&mut self, writer: &WriterDir, most: usize, jobs: &mut Vec<Job>) -> Result<()> {
         let flushed = self.flushed_through(writer.writer_id);
-        let mut jobs = Vec::new();
         let files = wal::segments(&self.shared.env, &writer.path)?;
         // One that was never used goes without having been sealed.
         let there: BTreeSet<u64> = files.iter().map(|file| file.number).collect();
@@ -37,6 +60,9 @@ impl Keeper {
             if file.number <= flushed {
                 self.remove(&file.path)?;
                 continue;
+            }
+            if jobs.len() >= most {
+                break;
             }
             let key = (writer.writer_id, file.number);
             let reader = match self.watched.get(&key) {
@@ -64,7 +90,7 @@ impl Keeper {
             self.watched.remove(&key);
             jobs.push(Job { writer: writer.writer_id, reader, damaged: false, through: file.number });
         }
-        self.flush(jobs, Vec::new())
+        Ok(())
     }
 
     /// Puts segments into tables, in groups, and removes them. With the last group, of the writers in `passed_over`, who have

@@ -8,12 +8,16 @@ use crate::store::layout::day_of;
 use duramen_engine::manifest::Edit;
 use std::time::Duration;
 
+/// So few tables are merged where a process may have few files open: two that become one are one less, too.
+const FEWEST_MERGED: usize = 2;
+
 /// How often to look for what is to be flushed while tables are merged.
 const FLUSH_EVERY_WHILE_MERGING: Duration = Duration::from_millis(200);
 
 impl Keeper {
-    /// Merges tables of one day, whose lines had at most so many bytes, if there are enough of them. Whether there were,
-    /// and `stop` did not end it. Flushes meanwhile: a merge may take minutes, and writers wait for no merge.
+    /// Merges tables of one day, whose lines had at most so many bytes, if there are enough of them: as many together as there
+    /// are descriptors for. Whether there were, and `stop` did not end it. Flushes meanwhile: a merge may take minutes, and
+    /// writers wait for no merge.
     ///
     /// # Errors
     /// What the file system said. Damage in a table is no error: its day is left as it is, and told.
@@ -23,11 +27,27 @@ impl Keeper {
             self.policy().filter(|policy| !policy.rules.is_empty()).map(|policy| policy.classes_id());
         let today = day_of(self.shared.env.clock.now_unix_ns());
         let picked = compact::pick(&state, &self.not_mergeable, max_raw_bytes, classes_id, today);
-        let Some(inputs) = picked else { return Ok(false) };
-        let number = self.reserve_table()?;
+        let Some(mut inputs) = picked else { return Ok(false) };
         let (tables, mut flusher) = (self.tables.clone(), self.flusher()?);
-        let merged =
-            self.while_stepping(stop, |go_on| compact::merge(&mut flusher, &tables, &inputs, number, go_on))?;
+        let merged = loop {
+            inputs.truncate(self.most_merged);
+            let number = self.reserve_table()?;
+            let merge = |go_on: &mut dyn FnMut() -> bool| {
+                compact::merge(&mut flusher, &tables, &inputs, number, go_on)
+            };
+            let merged = self.while_stepping(stop, merge);
+            let out_of_descriptors = merged.as_ref().map_or_else(Some, |merged| merged.as_ref().err());
+            if out_of_descriptors.is_none_or(|e| !e.is_out_of_descriptors())
+                || inputs.len() <= FEWEST_MERGED
+                || self.manifest.is_poisoned()
+            {
+                break merged?;
+            }
+            // Each may have had one, and so had what was to be flushed meanwhile. The new table may have its name already.
+            self.tables.close_all();
+            self.find_unnamed_from(number)?;
+            self.most_merged = (inputs.len() / 2).max(FEWEST_MERGED);
+        };
         let table = match merged {
             Err(e) if e.is_corruption() => {
                 self.shared.incident(format!("tables were not merged: {e}"));
@@ -43,6 +63,8 @@ impl Keeper {
             remove_tables: inputs.iter().map(|meta| meta.number).collect(),
             ..Edit::default()
         })?;
+        // There may be more descriptors by now.
+        self.most_merged = self.most_merged.saturating_mul(2);
         Ok(true)
     }
 

@@ -61,6 +61,8 @@ pub(crate) struct Keeper {
     pub(crate) flush_failed: bool,
     /// So many dead writers are buried together: fewer, once there were too few descriptors for it.
     most_together: usize,
+    /// So many tables are merged: fewer, likewise, and twice as many after each time that it went well.
+    most_merged: usize,
     _lock: Box<dyn Lock>,
 }
 
@@ -110,6 +112,7 @@ impl Keeper {
             rewriting: false,
             flush_failed: false,
             most_together: MOST_TOGETHER,
+            most_merged: usize::MAX,
             _lock: lock,
         };
         keeper.find_unnamed()?;

@@ -52,8 +52,12 @@ impl Keeper {
     /// The same of what a flush has left that failed. Tables that are written anew meanwhile are not among them: the manifest
     /// knows their numbers, though not yet them.
     pub(super) fn find_unflushed(&mut self) -> Result<()> {
-        let next = self.manifest.state().next_table;
-        self.find_unnamed_that(&|number| number.is_some_and(|number| number >= next))
+        self.find_unnamed_from(self.manifest.state().next_table)
+    }
+
+    /// The same of numbers from `first` on.
+    pub(super) fn find_unnamed_from(&mut self, first: u64) -> Result<()> {
+        self.find_unnamed_that(&|number| number.is_some_and(|number| number >= first))
     }
 
     fn find_unnamed_that(&mut self, is_meant: &dyn Fn(Option<u64>) -> bool) -> Result<()> {
