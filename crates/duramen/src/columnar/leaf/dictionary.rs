@@ -66,7 +66,13 @@ pub(super) fn encode(values: Spans<'_>, out: &mut Streams, words: &mut Words) ->
 
 /// Writes distinct texts, in order of first use, and codes.
 pub(crate) fn write(distinct: Spans<'_>, codes: &mut [i64], out: &mut Streams, words: &mut Words) {
-    let small = distinct.len() <= SMALL_DICTIONARY;
+    // A text that a later one of the same row replaced is no value's: then those after it are not in order of first use.
+    let mut next = 0;
+    let mut is_in_order = |&code: &i64| {
+        next += i64::from(code == next);
+        code < next
+    };
+    let small = distinct.len() <= SMALL_DICTIONARY || !codes.iter().all(&mut is_in_order);
     out.meta.push(if small { DICTIONARY } else { RECENCY });
     put_varint(&mut out.meta, distinct.len() as u64);
     encode_nested(distinct, out, words, false);
