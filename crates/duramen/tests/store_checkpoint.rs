@@ -268,3 +268,20 @@ fn a_table_that_is_missing_is_missing_from_the_copy_and_told() {
     let verified = copy.verify(&mut |_| {}).unwrap();
     assert_eq!((verified.damage.len(), verified.lines), (1, lines - lost), "{:?}", verified.damage);
 }
+
+/// A table that was moved to another disk has a link in its place, which leads nowhere from the copy's directory.
+#[cfg(unix)]
+#[test]
+fn of_a_table_that_is_linked_the_copy_has_what_the_link_leads_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = options(Env::os()).open(dir.path().join("store")).unwrap();
+    (0..10).for_each(|n| append(&store, 3 * n));
+    store.flush().unwrap();
+    let mut tables = std::fs::read_dir(dir.path().join("store/tables/19700101")).unwrap();
+    let table = tables.next().unwrap().unwrap().path();
+    Env::os().fs.rename(&table, &dir.path().join("store/elsewhere")).unwrap();
+    std::os::unix::fs::symlink("../../elsewhere", &table).unwrap();
+    store.checkpoint(dir.path().join("copy")).unwrap();
+    let copy = Store::open_read_only(dir.path().join("copy")).unwrap();
+    assert_eq!(numbers(&copy), (0..10).map(|n| 3 * n).collect::<Vec<_>>());
+}

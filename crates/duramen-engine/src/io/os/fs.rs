@@ -89,7 +89,9 @@ impl Fs for OsFs {
     }
 
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::hard_link(from, to)
+        // What a link leads to, not the link: beside another directory that may lead nowhere.
+        use rustix::fs::{AtFlags, CWD, linkat};
+        Ok(linkat(CWD, from, CWD, to, AtFlags::SYMLINK_FOLLOW)?)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
