@@ -10,6 +10,13 @@ use duramen_engine::wal::Background;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A child has the locks of all stores until it is another program: while one makes a pipe, no other has a store open.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 const KINDS: [&str; 3] = ["pipe", "directory", "link to a directory"];
 
@@ -35,6 +42,7 @@ fn store_in(dir: &Path) {
 
 #[test]
 fn what_is_no_file_keeps_a_store_from_nothing() {
+    let _alone = alone();
     for kind in KINDS {
         let dir = tempfile::tempdir().unwrap();
         store_in(dir.path());
@@ -63,6 +71,7 @@ fn what_is_no_file_keeps_a_store_from_nothing() {
 
 #[test]
 fn a_table_in_whose_place_is_no_file_is_one_that_is_gone() {
+    let _alone = alone();
     for kind in KINDS {
         let dir = tempfile::tempdir().unwrap();
         store_in(dir.path());
@@ -80,6 +89,7 @@ fn a_table_in_whose_place_is_no_file_is_one_that_is_gone() {
 
 #[test]
 fn a_manifest_that_is_no_file_is_told() {
+    let _alone = alone();
     for kind in KINDS {
         let dir = tempfile::tempdir().unwrap();
         store_in(dir.path());

@@ -9,6 +9,13 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A child has the locks of all stores until it is another program: while one makes a pipe, no other has a store open.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 const KINDS: [&str; 5] = ["pipe", "socket", "directory", "link to a directory", "link to nothing"];
 
@@ -56,6 +63,7 @@ fn store_in(dir: &Path) -> PathBuf {
 
 #[test]
 fn what_is_no_file_keeps_nothing_from_anything() {
+    let _alone = alone();
     for kind in KINDS {
         let dir = tempfile::tempdir().unwrap();
         let elsewhere = dir.path().join("elsewhere");
@@ -93,5 +101,32 @@ fn what_is_no_file_keeps_nothing_from_anything() {
         let kept =
             if kind == "directory" { std::fs::read_dir(root.join("quarantine")).unwrap().count() } else { 5 };
         assert_eq!(kept, 5, "what may be somebody's is kept");
+    }
+}
+
+/// Where it is in a live table's place, that table's lines are lost, as if it were gone; all others are served as ever.
+#[test]
+fn in_a_tables_place_it_keeps_no_other_table_from_anything() {
+    let _alone = alone();
+    for kind in KINDS {
+        let dir = tempfile::tempdir().unwrap();
+        let elsewhere = dir.path().join("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        let root = dir.path().join("store");
+        let store = options().open(&root).unwrap();
+        for n in 0..9 {
+            append(&store, n * 10..n * 10 + 10);
+            store.flush().unwrap();
+        }
+        let table = root.join("tables/19700101/00000003.sst");
+        std::fs::remove_file(&table).unwrap();
+        make(kind, &table, &elsewhere);
+        let all = |block: &Arc<dyn duramen::block::Block>| Ok(vec![true; block.rows()]);
+        store.delete(0..=9, &mut |block| all(block), &|| false).expect(kind);
+        store.compact().expect(kind);
+        let copied = store.checkpoint(dir.path().join("copy")).expect(kind);
+        assert_eq!(copied.missing_tables, 1, "{kind}");
+        append(&store, 90..100);
+        store.flush().expect(kind);
     }
 }

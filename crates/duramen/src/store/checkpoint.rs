@@ -22,9 +22,10 @@ use super::source::keep_furthest;
 use super::{Store, retention};
 use crate::error::{Error, Result};
 use duramen_engine::Error as EngineError;
-use duramen_engine::io::{InTheMaking, link_or_copy};
+use duramen_engine::io::{InTheMaking, OpenMode, link_or_copy};
 use duramen_engine::manifest::{Edit, Manifest, TableMeta};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// A copy in the making. Of one that was opened, somebody was keeper.
@@ -84,9 +85,11 @@ impl Snapshots {
                 env.fs.create_dir_all(&day).map_err(EngineError::io("create", &day))?;
             }
             let from = self.shared().layout.resolve(&meta.path);
-            match link_or_copy(&*env.fs, &from, &path) {
+            // A pipe would be linked like a file.
+            let looked = env.fs.open(&from, OpenMode::Read).map_err(EngineError::io("open", &from));
+            match looked.and_then(|_| link_or_copy(&*env.fs, &from, &path)) {
                 // Nobody may have removed it meanwhile. The copy names it, so that what asks for its lines is told.
-                Err(e) if e.is_not_found() && view.pin.is_some() && self.is_missing(&from) => {
+                Err(e) if view.pin.is_some() && self.is_missing(&e, &from) => {
                     self.shared()
                         .incident(format!("{} is missing, and is missing from the copy", from.display()));
                     missing.insert(meta.number);
@@ -130,8 +133,11 @@ impl Snapshots {
         Ok(report)
     }
 
-    fn is_missing(&self, path: &Path) -> bool {
-        matches!(self.shared().env.fs.exists(path), Ok(false))
+    /// Whether it failed because there is no table: nothing, or something that is no file.
+    fn is_missing(&self, error: &EngineError, path: &Path) -> bool {
+        let EngineError::Io { source, .. } = error else { return false };
+        source.kind() == ErrorKind::IsADirectory
+            || source.kind() == ErrorKind::NotFound && matches!(self.shared().env.fs.exists(path), Ok(false))
     }
 
     /// The rows that no table has, all together.

@@ -15,6 +15,7 @@ use duramen_engine::io::os::is_out_of_descriptors;
 use duramen_engine::manifest::{State, TableMeta};
 use duramen_engine::sstable::{Opening, Table};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -137,8 +138,12 @@ impl TableCache {
             if may_help && self.close_all() { begin() } else { Err(e) }
         });
         begun.map_err(|e| {
-            let is_gone = e.is_not_found();
-            if is_gone { EngineError::corruption(path, 0, "it is missing") } else { e }.into()
+            let why = match &e {
+                EngineError::Io { source, .. } if source.kind() == ErrorKind::NotFound => "it is missing",
+                EngineError::Io { source, .. } if source.kind() == ErrorKind::IsADirectory => "it is no file",
+                _ => return e.into(),
+            };
+            EngineError::corruption(path, 0, why).into()
         })
     }
 
