@@ -3,7 +3,8 @@
 //! What was made of lines that are still in the WAL stays for the next query: whatever happens between two queries, each sees
 //! every line once, with all of its fields.
 
-use duramen::block::{Block, BlockHandle};
+use duramen::block::{Block, BlockHandle, StreamLabels};
+use duramen::column::Order;
 use duramen::{EntryBuf, Store, StoreOptions};
 use duramen_engine::io::sim::Sim;
 use std::collections::BTreeMap;
@@ -134,4 +135,35 @@ fn append_as(store: &Store, number: i64, lines: &mut Lines) {
     entry.start(number).message(&message).field("number", number);
     store.append(entry.finish().unwrap()).unwrap();
     lines.insert(number, [("_msg".to_owned(), message), ("number".to_owned(), number.to_string())].into());
+}
+
+/// Asking again and again is not paid for again and again: for names that there are not, for labels, for few rows.
+#[test]
+fn what_was_found_out_is_not_found_out_again() {
+    let store = StoreOptions::new().env(Sim::new(1).env()).background(false).open("/logs").unwrap();
+    let mut buf = EntryBuf::new(["app"]);
+    for n in 0..1000 {
+        buf.start(n).message(&format!("line {n}")).field("app", n % 3).field("a", n).field("b", n);
+        store.append(buf.finish().unwrap()).unwrap();
+    }
+    let handle = store.snapshot().unwrap().blocks(i64::MIN, i64::MAX).pop().unwrap();
+    let open = || handle.open().unwrap();
+    open();
+    assert!(open().rows_of_streams(&|_: &StreamLabels<'_>| true).unwrap().is_some());
+    let of_streams = open().held_bytes();
+    assert!(open().is_label("app"));
+    let of_label = open().held_bytes();
+    assert!(of_label > of_streams, "what was found out is kept");
+    for n in 0..10_000 {
+        assert!(open().column(&format!("none{n}")).unwrap().is_none());
+    }
+    assert!(open().held_bytes() < of_label + 10_000, "names that are nowhere take no room");
+    let of_two = |n: usize| {
+        let mut bits = [0u64; 16];
+        [n, n + 500].into_iter().for_each(|row| bits[row / 64] |= 1 << (row % 64));
+        open().column_at("b", &bits).unwrap().unwrap()
+    };
+    assert!(matches!(of_two(1).order, Order::Few(_)), "of few rows, these alone are made");
+    (2..=500).for_each(|n| drop(of_two(n % 500)));
+    assert!(Arc::ptr_eq(&of_two(1), &open().column("b").unwrap().unwrap()), "of so many, all");
 }

@@ -65,7 +65,7 @@ mod texts;
 mod timetext;
 mod words;
 
-pub(crate) use columnize::{has_field, streams_of};
+pub(crate) use columnize::streams_of;
 pub(crate) use compress::unpacked;
 pub use encode::{BlockEncoder, BlockSizes, EncodeOptions, EncodedBlock, FieldSummary};
 pub(crate) use filter::{WordFilter, one_of_each_part, part_of as filter_part, parts_of as filter_parts};

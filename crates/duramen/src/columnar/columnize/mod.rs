@@ -12,7 +12,7 @@ mod one;
 mod slots;
 
 pub(crate) use collected::{Collected, Form};
-pub(crate) use one::{has_field, one_field};
+pub(crate) use one::one_field;
 pub(crate) use slots::{slots, streams_of};
 
 use super::labels::StreamTable;

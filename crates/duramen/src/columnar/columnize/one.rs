@@ -20,27 +20,17 @@ pub(crate) fn one_field<'r>(
     name: &str,
 ) -> Result<Collected> {
     let mut field = Field::new(streams, name);
-    match &streams.order {
-        Order::Slots(order) => {
-            let mut row_of_slot = vec![0; order.len()];
-            for (row, &slot) in order.iter().enumerate() {
-                row_of_slot[slot as usize] = row;
-            }
-            (0..).zip(row_of_slot).try_for_each(|(slot, i)| row(i).map(|row| field.take_row(slot, &row)))?;
+    let mut row_of_slot: Vec<usize> = (0..streams.rows).collect();
+    if let Order::Slots(order) = &streams.order {
+        for (row, &slot) in order.iter().enumerate() {
+            row_of_slot[slot as usize] = row;
         }
-        Order::Rows | Order::Few(_) => {
-            (0..)
-                .zip(0..streams.rows)
-                .try_for_each(|(slot, i)| row(i).map(|row| field.take_row(slot, &row)))?;
-        }
+    }
+    for (slot, i) in (0..).zip(row_of_slot) {
+        field.take_row(slot, &row(i)?);
     }
     field.values.settle()?;
     Ok(field.values)
-}
-
-/// Whether a row has a plain field of this name.
-pub(crate) fn has_field(row: &Row<'_>, name: &str, in_bytes: &Finder<'_>) -> bool {
-    in_bytes.find(row.entry.field_bytes()).is_some() && row.entry.fields().any(|(field, _)| field == name)
 }
 
 struct Field<'a> {

@@ -10,15 +10,15 @@ use super::parts::{Parts, Shared};
 use crate::block::{Block, StreamTest, is_few, names};
 use crate::column::{Column, FewSlots, Order};
 use crate::columnar::{
-    MemoryBlock, Row, StreamTable, are_wanted, field_names, has_field, plain_column, streams_of, texts,
+    MemoryBlock, Row, StreamTable, are_wanted, field_names, plain_column, streams_of, texts,
 };
 use crate::error::{Error, Result};
 use crate::store::rows::{Arenas, RowPlace};
 use crate::value::Level;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use memchr::memmem::Finder;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 #[cfg(test)]
@@ -81,6 +81,8 @@ pub(super) struct LiveBlock {
     rows: LiveRows,
     own: Parts,
     shared: Option<Arc<Shared>>,
+    /// Whether the names of all fields were asked for.
+    is_of_many: AtomicBool,
     /// The rows that were asked about last, if they are few, and a block of them.
     few: Mutex<Option<Few>>,
 }
@@ -96,7 +98,13 @@ struct Few {
 impl LiveBlock {
     /// What is made goes into `shared`, while there is room.
     pub(super) fn new(rows: LiveRows, shared: Option<Arc<Shared>>) -> Self {
-        Self { rows, own: Parts::default(), shared, few: Mutex::default() }
+        Self {
+            rows,
+            own: Parts::default(),
+            shared,
+            is_of_many: AtomicBool::new(false),
+            few: Mutex::default(),
+        }
     }
 
     /// A part that was made.
@@ -105,8 +113,8 @@ impl LiveBlock {
     }
 
     /// Keeps a part of so many bytes; `put` says whether it was not there yet.
-    fn keep(&self, bytes: usize, put: impl Fn(&Parts) -> bool) {
-        if !self.shared.as_ref().is_some_and(|shared| shared.keep(bytes, &put)) && put(&self.own) {
+    fn keep(&self, bytes: usize, put: &dyn Fn(&Parts) -> bool) {
+        if !self.shared.as_ref().is_some_and(|shared| shared.keep(bytes, put)) && put(&self.own) {
             self.own.has_grown(bytes);
         }
     }
@@ -116,7 +124,7 @@ impl LiveBlock {
             return Ok(streams);
         }
         let made = Arc::new(streams_of(&self.rows.collect()?, &mut Vec::new()));
-        self.keep(made.bytes(), |parts| parts.streams.set(made.clone()).is_ok());
+        self.keep(made.bytes(), &|parts| parts.streams.set(made.clone()).is_ok());
         Ok(made)
     }
 
@@ -125,7 +133,7 @@ impl LiveBlock {
             return Ok(whole);
         }
         let made = Arc::new(MemoryBlock::build(&self.rows.collect()?)?);
-        self.keep(made.memory_bytes(), |parts| parts.whole.set(made.clone()).is_ok());
+        self.keep(made.memory_bytes(), &|parts| parts.whole.set(made.clone()).is_ok());
         Ok(made)
     }
 
@@ -133,19 +141,19 @@ impl LiveBlock {
         Ok(self.streams()?.names().any(|label| label == name))
     }
 
-    /// Whether a row has a plain field of this name, the level among them.
-    fn has_plain(&self, name: &str) -> Result<bool> {
-        let in_bytes = Finder::new(name.as_bytes());
-        for row in self.rows.all() {
-            if has_field(&row?, name, &in_bytes) {
-                return Ok(true);
-            }
+    /// The column of a name that is a label of some rows, of those that have it as a plain field.
+    fn plain(&self, name: &str) -> Result<Option<Arc<Column>>> {
+        if let Some(column) = self.found(|parts| parts.plain(name)) {
+            return Ok(column);
         }
-        Ok([names::LEVEL, names::MESSAGE].contains(&name)
-            && self.rows.column(&*self.streams()?, name)?.is_some())
+        let column = self.rows.column(&*self.streams()?, name)?.map(Arc::new);
+        let bytes = column.as_ref().map_or(0, |column| column.bytes());
+        self.keep(bytes + Parts::bytes_of_name(name), &|parts| parts.put_plain(name, &column));
+        Ok(column)
     }
 
-    /// The block of few rows, one bit each; nothing if there are none.
+    /// The block of few rows, one bit each; nothing if there are none, or if as many have been made of few that all together are
+    /// worth making.
     fn few(&self, bits: &[u64]) -> Result<Option<Few>> {
         // Nobody waits for another here, as for the columns.
         let known = self.few.try_lock().ok().and_then(|few| few.clone());
@@ -160,6 +168,11 @@ impl LiveBlock {
             .take_while(|&row: &u32| (row as usize) < count)
             .collect();
         if rows.is_empty() {
+            return Ok(None);
+        }
+        let counted = self.shared.as_ref().map_or(&self.own, |shared| shared.parts());
+        if counted.few_are_more_than(count, rows.len()) {
+            self.whole()?;
             return Ok(None);
         }
         let some = rows.iter().map(|&row| self.rows.row(row as usize)).collect::<Result<Vec<_>>>()?;
@@ -217,11 +230,24 @@ impl LiveBlock {
         if name == names::STREAM {
             return Ok(Some(Arc::new(streams.stream_column())));
         }
-        let plain = self.rows.column(&streams, name)?;
         if self.has_label(name)? {
-            return Ok(streams.label_column(name, plain.as_ref())?.map(Arc::new));
+            return Ok(streams.label_column(name, self.plain(name)?.as_deref())?.map(Arc::new));
         }
-        Ok(plain.map(Arc::new))
+        Ok(self.rows.column(&streams, name)?.map(Arc::new))
+    }
+
+    /// The names of all fields, sorted.
+    fn names(&self) -> Result<Arc<Vec<String>>> {
+        if let Some(names) = self.found(|parts| parts.names.get().cloned()) {
+            return Ok(names);
+        }
+        let made = Arc::new(match self.found(|parts| parts.whole.get().cloned()) {
+            Some(whole) => whole.field_names()?,
+            None => self.plain_names()?,
+        });
+        let bytes = made.iter().map(|name| size_of::<String>() + name.len()).sum();
+        self.keep(bytes, &|parts| parts.names.set(made.clone()).is_ok());
+        Ok(made)
     }
 }
 
@@ -235,37 +261,40 @@ impl Block for LiveBlock {
             return Ok(times);
         }
         let made: Arc<Vec<i64>> = Arc::new(self.rows.places().iter().map(|place| place.0.time).collect());
-        self.keep(made.len() * size_of::<i64>(), |parts| parts.times.set(made.clone()).is_ok());
+        self.keep(made.len() * size_of::<i64>(), &|parts| parts.times.set(made.clone()).is_ok());
         Ok(made)
     }
 
     fn field_names(&self) -> Result<Vec<String>> {
-        if let Some(names) = self.found(|parts| parts.names.get().cloned()) {
-            return Ok(names);
-        }
-        let made = match self.found(|parts| parts.whole.get().cloned()) {
-            Some(whole) => whole.field_names()?,
-            None => self.plain_names()?,
-        };
-        let bytes = made.iter().map(|name| size_of::<String>() + name.len()).sum();
-        self.keep(bytes, |parts| parts.names.set(made.clone()).is_ok());
-        Ok(made)
+        self.is_of_many.store(true, Ordering::Relaxed);
+        self.names().map(|names| names.to_vec())
     }
 
     fn column(&self, name: &str) -> Result<Option<Arc<Column>>> {
         if let Some(column) = self.found(|parts| parts.column(name)) {
             return Ok(column);
         }
-        let whole = self.found(|parts| parts.whole.get().cloned());
-        let of_many = self.found(|parts| parts.names.get().map(drop)).is_some();
-        let singles = if of_many { SINGLE_COLUMNS_OF_MANY } else { SINGLE_COLUMNS };
-        let made = self.own.columns() + self.shared.as_ref().map_or(0, |shared| shared.parts().columns());
-        if whole.is_some() || made >= singles && name != names::STREAM {
-            return whole.map_or_else(|| self.whole(), Ok)?.column(name);
+        if let Some(whole) = self.found(|parts| parts.whole.get().cloned()) {
+            return whole.column(name);
+        }
+        if ![names::STREAM, names::TIME].contains(&name) {
+            let (made, known) = self.own.columns();
+            let shared = self.shared.as_ref().map(|shared| shared.parts().columns());
+            let (more_made, more_known) = shared.unwrap_or_default();
+            let of_many = self.is_of_many.load(Ordering::Relaxed);
+            if made + more_made >= if of_many { SINGLE_COLUMNS_OF_MANY } else { SINGLE_COLUMNS } {
+                return self.whole()?.column(name);
+            }
+            // Who asks for many that there are not has them looked for in the names of all, instead of in all rows each time.
+            if known + more_known >= SINGLE_COLUMNS
+                && self.names()?.binary_search_by(|known| (**known).cmp(name)).is_err()
+            {
+                return Ok(None);
+            }
         }
         let column = self.make(name)?;
         let bytes = column.as_ref().map_or(0, |column| column.bytes());
-        self.keep(bytes + Parts::bytes_of_name(name), |parts| parts.put_column(name, &column));
+        self.keep(bytes + Parts::bytes_of_name(name), &|parts| parts.put_column(name, &column));
         Ok(column)
     }
 
@@ -291,11 +320,10 @@ impl Block for LiveBlock {
     }
 
     fn is_label(&self, name: &str) -> bool {
-        let is_plain = || match self.found(|parts| parts.whole.get().cloned()) {
-            Some(whole) => !whole.is_label(name),
-            None => self.has_plain(name).unwrap_or(true),
-        };
-        self.has_label(name).unwrap_or(false) && !is_plain()
+        if let Some(whole) = self.found(|parts| parts.whole.get().cloned()) {
+            return whole.is_label(name);
+        }
+        self.has_label(name).unwrap_or(false) && self.plain(name).is_ok_and(|column| column.is_none())
     }
 
     fn rows_of_label(&self, name: &str, is_wanted: &dyn Fn(&str) -> bool) -> Result<Option<Vec<u64>>> {

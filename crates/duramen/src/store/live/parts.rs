@@ -50,10 +50,14 @@ type Columns = HashMap<String, Option<Arc<Column>>, FixedState>;
 pub(super) struct Parts {
     pub(super) times: OnceLock<Arc<Vec<i64>>>,
     pub(super) streams: OnceLock<Arc<StreamTable>>,
-    /// Of all fields.
-    pub(super) names: OnceLock<Vec<String>>,
+    /// Of all fields, sorted.
+    pub(super) names: OnceLock<Arc<Vec<String>>>,
     pub(super) whole: OnceLock<Arc<MemoryBlock>>,
     columns: Mutex<Columns>,
+    /// Of names that are labels: what they are in rows in which they are none.
+    plain: Mutex<Columns>,
+    /// How many rows blocks of few were made of.
+    rows_of_few: AtomicUsize,
     bytes: AtomicUsize,
 }
 
@@ -68,20 +72,38 @@ impl Parts {
         self.columns.try_lock().ok()?.get(name).cloned()
     }
 
-    /// How many were made.
-    pub(super) fn columns(&self) -> usize {
-        self.columns.try_lock().map_or(0, |columns| columns.values().flatten().count())
+    /// The same of [`Parts::put_plain`].
+    pub(super) fn plain(&self, name: &str) -> Option<Option<Arc<Column>>> {
+        self.plain.try_lock().ok()?.get(name).cloned()
+    }
+
+    /// How many were made, and for how many names it was found out.
+    pub(super) fn columns(&self) -> (usize, usize) {
+        self.columns.try_lock().map_or((0, 0), |columns| (columns.values().flatten().count(), columns.len()))
     }
 
     /// Whether there are any.
     pub(super) fn has_columns(&self) -> bool {
-        self.whole.get().is_some() || self.columns() > 0
+        self.whole.get().is_some() || self.columns().0 > 0
     }
 
     /// Whether it was not there.
     pub(super) fn put_column(&self, name: &str, column: &Option<Arc<Column>>) -> bool {
-        let Ok(mut columns) = self.columns.try_lock() else { return false };
-        !columns.contains_key(name) && columns.insert(name.to_owned(), column.clone()).is_none()
+        put(&self.columns, name, column)
+    }
+
+    /// The same, of a name that is a label: the column of rows in which it is none.
+    pub(super) fn put_plain(&self, name: &str, column: &Option<Arc<Column>>) -> bool {
+        put(&self.plain, name, column)
+    }
+
+    /// Whether a block of so many rows more makes them more than `most`: from then on they are counted anew.
+    pub(super) fn few_are_more_than(&self, most: usize, rows: usize) -> bool {
+        let are_more = self.rows_of_few.fetch_add(rows, Ordering::Relaxed) + rows > most;
+        if are_more {
+            self.rows_of_few.store(0, Ordering::Relaxed);
+        }
+        are_more
     }
 
     /// How many bytes they take.
@@ -96,6 +118,11 @@ impl Parts {
     pub(super) fn has_shrunk(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
+}
+
+fn put(columns: &Mutex<Columns>, name: &str, column: &Option<Arc<Column>>) -> bool {
+    let Ok(mut columns) = columns.try_lock() else { return false };
+    !columns.contains_key(name) && columns.insert(name.to_owned(), column.clone()).is_none()
 }
 
 /// What stays from one opening to the next.
@@ -115,7 +142,7 @@ impl Shared {
     }
 
     /// Keeps a part of so many bytes if there is room; `put` says whether it was not there yet.
-    pub(super) fn keep(&self, bytes: usize, put: impl Fn(&Parts) -> bool) -> bool {
+    pub(super) fn keep(&self, bytes: usize, put: &dyn Fn(&Parts) -> bool) -> bool {
         if !self.room.take(bytes) {
             return false;
         }
