@@ -220,6 +220,17 @@ fn cancelling_ends_every_kind_of_run() {
     });
     assert!(matches!(result, Err(Error::Cancelled)));
     assert_eq!(seen, 10);
+    // And at rows of many partitions, each of which has few.
+    let query = Query::parse("* | sort by (n) partition by (n) limit 1", &ParseOptions::default()).unwrap();
+    let (cancel, mut seen) = (Cancel::new(), 0);
+    let blocks = store(3, 2000);
+    let result = query.run(handles(&blocks), &RunOptions::default(), &cancel, &mut |_| {
+        seen += 1;
+        cancel.cancel();
+        ControlFlow::Continue(())
+    });
+    assert!(matches!(result, Err(Error::Cancelled)), "{seen}");
+    assert!(seen < 2000, "{seen}");
 }
 
 #[test]

@@ -164,12 +164,15 @@ impl<'a> SortedScan<'a> {
             }
             Ok((sorter, stats))
         })?;
-        let mut all = Sorter::new(self.sort, memory, cancel);
+        let mut all: Option<Sorter<'a>> = None;
         for (sorter, part) in threads {
             stats.add(part);
-            all.merge(sorter);
+            match &mut all {
+                Some(all) => all.merge(sorter)?,
+                None => all = Some(sorter),
+            }
         }
-        Ok(all)
+        Ok(all.unwrap_or_else(|| Sorter::new(self.sort, memory, cancel)))
     }
 
     /// Whether later rows are likely to be in the answer.
@@ -263,7 +266,10 @@ impl<'a> SortedScan<'a> {
         stats: &mut RunStats,
     ) -> Result<bool> {
         let mut by_block: BTreeMap<usize, Vec<Late<'_>>> = BTreeMap::new();
-        for (arrival, out) in sorter.first_rows() {
+        for (i, (arrival, out)) in sorter.first_rows().enumerate() {
+            if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 {
+                self.reader.cancel.check()?;
+            }
             let (time, block, row) = self.order.place(arrival);
             by_block.entry(block).or_default().push(Late { row, time, out });
         }

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::exec::Cancel;
 use crate::exec::context::Run;
 use crate::exec::memory::Memory;
+use crate::exec::scan::CANCEL_INTERVAL_ROWS;
 use crate::held_row::{HeldRow, Holder, allocated_bytes};
 use crate::number::Number;
 use crate::order::SortKey;
@@ -208,8 +209,11 @@ impl<'a> Sorter<'a> {
     }
 
     /// Takes the rows of another of the same sort, which were charged for.
-    pub fn merge(&mut self, mut other: Self) {
-        for (key, theirs) in other.numbers {
+    pub fn merge(&mut self, mut other: Self) -> Result<()> {
+        for (i, (key, theirs)) in other.numbers.into_iter().enumerate() {
+            if i % CANCEL_INTERVAL_ROWS == CANCEL_INTERVAL_ROWS - 1 {
+                self.cancel.check()?;
+            }
             let theirs = std::mem::take(&mut other.partitions[theirs]);
             let number = match self.numbers.get(&key) {
                 Some(&number) => {
@@ -227,6 +231,7 @@ impl<'a> Sorter<'a> {
                 mine.prune(self.keep, self.memory);
             }
         }
+        Ok(())
     }
 
     fn add_partition(&mut self, key: PartitionKey) -> usize {
@@ -300,14 +305,15 @@ impl<'a> Sorter<'a> {
     /// Gives the rows on in order, one partition after the other.
     pub fn drain(&mut self, next: &mut dyn Stage) -> Result<()> {
         let (sort, keep) = (self.sort, self.keep);
-        let mut flow = Flow::Continue;
+        let (mut flow, mut seen) = (Flow::Continue, 0usize);
         let mut row = ResultRow::new();
         for number in std::mem::take(&mut self.numbers).into_values() {
             let partition = std::mem::take(&mut self.partitions[number]);
             let mut place = 0usize;
             partition.drain(&mut |held| {
                 place += 1;
-                if place.is_multiple_of(1024) {
+                seen += 1;
+                if seen.is_multiple_of(CANCEL_INTERVAL_ROWS) {
                     self.cancel.check()?;
                 }
                 if place > keep {
@@ -359,5 +365,32 @@ impl Stage for SortStage<'_> {
     fn finish(&mut self) -> Result<()> {
         self.sorter.drain(&mut *self.next)?;
         self.next.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_cancels_does_not_wait_for_many_partitions_to_be_put_together() {
+        let sort = Sort {
+            by: vec![("n".into(), false)],
+            partition: vec!["n".into()],
+            offset: 0,
+            limit: Some(1),
+            rank: None,
+        };
+        let (memory, cancel) = (Memory::new(1 << 30), Cancel::new());
+        let of_many = || {
+            let mut sorter = Sorter::new(&sort, &memory, &cancel);
+            (0..3 * CANCEL_INTERVAL_ROWS).for_each(|n| {
+                sorter.partition(std::iter::once(&*n.to_string())).unwrap();
+            });
+            sorter
+        };
+        let (mut all, other) = (of_many(), of_many());
+        cancel.cancel();
+        assert!(matches!(all.merge(other), Err(crate::Error::Cancelled)));
     }
 }

@@ -52,9 +52,14 @@ impl Rows {
         row.write_json(&mut json);
         let kept = Kept { keys, arrival, json: String::from_utf8(json).unwrap_or_default().into() };
         memory.charge(kept.bytes(), "rows")?;
+        if function.limit == Some(1) {
+            // It is better than the one there is, if there is one: of millions of groups each has room for no more.
+            self.kept.drain(..).for_each(|kept| memory.release(kept.bytes()));
+            self.kept.reserve_exact(1);
+            self.worst = Some((kept.keys.clone(), arrival));
+        }
         self.kept.push(kept);
-        // Of one row, each is known to be the last of the best.
-        self.keep_first(function, memory, if function.limit == Some(1) { 1 } else { 2 });
+        self.keep_first(function, memory, 2);
         Ok(())
     }
 
@@ -100,7 +105,8 @@ impl Rows {
 
     pub fn merge(&mut self, function: &Function, other: Self, memory: &Memory) {
         self.kept.extend(other.kept);
-        self.keep_first(function, memory, 2);
+        // Of one row, each is known to be the last of the best.
+        self.keep_first(function, memory, if function.limit == Some(1) { 1 } else { 2 });
     }
 
     /// One object, or of `json_values` an array of them.
