@@ -219,6 +219,47 @@ fn a_line_that_is_not_whole_counts_as_a_body_does() {
     }
 }
 
+/// Where each batch waits for the device, entries that came count; they need no more room than they have to go into the store.
+#[test]
+fn whole_lines_are_kept_where_there_is_no_memory_to_wait_in() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let server = Server::start_with(move |settings| {
+        settings.max_bodies_bytes = Some(4 << 20);
+        settings.max_body_bytes = Some(2 << 20);
+        settings.stall_timeout_ms = Some(100);
+        settings.durability = Some("sync".parse().unwrap());
+        settings.syslog_listen = vec![free];
+    });
+    let metric = |name: &str| {
+        let told = server.get("/metrics", &[]).body;
+        let line = told.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+        line.unwrap_or_default()
+    };
+    let clock = Env::os().clock;
+    let wait_until = |what: &dyn Fn() -> bool| {
+        let began = clock.monotonic();
+        while !what() {
+            assert!(clock.monotonic() - began < Duration::from_secs(30));
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+    };
+    let head = "POST /insert/jsonline HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 2090000\r\n\r\n";
+    let mut bodies = [0; 2].map(|_| TcpStream::connect(server.address).unwrap());
+    for stream in &mut bodies {
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(&[b' '; 2_060_000]).unwrap();
+    }
+    wait_until(&|| metric("duramen_bodies_free_bytes") < 80_000);
+    let mut stream = TcpStream::connect(free).unwrap();
+    // Who is hung up on may not get all of it out.
+    _ = stream.write_all("<13>a\n".repeat(10_000).as_bytes());
+    let taken = || metric("duramen_ingested_lines_total{protocol=\"syslog\"}");
+    let rejected = || metric("duramen_rejected_lines_total{protocol=\"syslog\"}");
+    wait_until(&|| taken() + rejected() > 0);
+    assert_eq!(rejected(), 0);
+    wait_until(&|| taken() == 10_000);
+}
+
 /// The second question, where values cannot be counted, is asked in the time that the first left.
 #[test]
 fn values_that_cannot_be_counted_are_told_in_time() {

@@ -64,6 +64,8 @@ enum State {
     AfterLength(usize),
     /// In what may be an object of `len` bytes, of which so many are to come. It lies behind `at` bytes for its length.
     Object { at: usize, left: usize, len: usize, object: Object },
+    /// In what may be an object that is over the limit, and is passed over.
+    LongObject { at: usize, left: usize, len: usize, object: Object },
     /// In a message of `len` bytes, of which so many are to come.
     Counted { left: usize, len: usize },
     /// In a message that ends with a byte, of which so many have come.
@@ -140,9 +142,27 @@ impl Framer {
                         self.take_again(f);
                     } else if self.buffer.len() > limit {
                         self.buffer = Vec::new();
-                        self.state = State::Counted { left, len };
+                        self.state = State::LongObject { at, left, len, object };
                     } else if left == 0 {
                         _ = self.buffer.drain(..at);
+                        self.give(len, f);
+                    }
+                }
+                State::LongObject { at, left, len, mut object } => {
+                    let piece = &bytes[..bytes.len().min(left)];
+                    let told = piece.iter().zip((0..left).rev()).position(|(byte, left)| {
+                        object.take(*byte);
+                        object.is_none(left)
+                    });
+                    let (piece, rest) = bytes.split_at(told.unwrap_or(piece.len()));
+                    bytes = rest;
+                    let left = left - piece.len();
+                    self.state = match told {
+                        // A long line that begins with digits, and ends where lines do.
+                        Some(_) => State::Delimited(at + (len - left)),
+                        None => State::LongObject { at, left, len, object },
+                    };
+                    if told.is_none() && left == 0 {
                         self.give(len, f);
                     }
                 }
@@ -198,17 +218,17 @@ impl Framer {
     pub fn finish(&mut self, mut f: impl FnMut(Frame<'_>)) {
         match self.state {
             State::Start => {}
+            State::Object { .. } if memchr::memchr(self.end, &self.buffer).is_some() => {
+                self.take_again(&mut f);
+                self.finish(f)
+            }
             State::Object { at, len, .. } if len <= self.max_bytes => {
-                if memchr::memchr(self.end, &self.buffer).is_some() {
-                    self.take_again(&mut f);
-                    return self.finish(f);
-                }
                 _ = self.buffer.drain(..at);
                 f(Frame::Cut(&self.buffer, len));
                 self.buffer.clear();
                 self.state = State::Start;
             }
-            State::Object { len, .. } => self.give(len, &mut f),
+            State::Object { len, .. } | State::LongObject { len, .. } => self.give(len, &mut f),
             State::Counted { len, .. } if len > self.max_bytes => self.give(len, &mut f),
             State::Counted { len, .. } => {
                 let message = without_end(&self.buffer);
@@ -319,9 +339,19 @@ mod tests {
             ),
             (b"9 {\"a\"", &["{\"a\" of 9"]),
             (b"15 {\"a\":\n<1>b", &["15 {\"a\":", "<1>b"]),
-            (b"20 {\"a\":\"6789012345\"}7 {\"a\":1}", &["over: 20", "{\"a\":1}"]),
+            (b"18 {\"a\":\"6789012345\"}7 {\"a\":1}", &["over: 18", "{\"a\":1}"]),
             (b"40 {\"a\":1}\n40 {\"a\":\"67890\n<1>b\n", &["40 {\"a\":1}", "40 {\"a\":\"67890", "<1>b"]),
             (b"30 {\"a\":\"67890", &["over: 30"]),
+            // Ordinary messages behind what is none tell that at once, and nothing of them is lost, however long it would be.
+            (b"999 {\"a\":[\n<1>b\n<1>c\n", &["999 {\"a\":[", "<1>b", "<1>c"]),
+            (
+                b"14 {\"a\":[-1.5E3]}10 {\"a\":true}9 {\"a\":NaN}",
+                &["{\"a\":[-1.5E3]}", "{\"a\":true}", "{\"a\":NaN}"],
+            ),
+            (b"99 {\"\":[1,\n<1>b", &["99 {\"\":[1,", "<1>b"]),
+            (b"99 {\"\":[1,\n2", &["99 {\"\":[1,", "2"]),
+            (b"99 {\"a\":\"6789012345\"}\n<1>b\n", &["over: 21", "<1>b"]),
+            (b"99 {\"a\":\"678901234567890\n<1>b\n", &["over: 24", "<1>b"]),
         ] {
             for piece in [1, 2, 3, 7, 100] {
                 let got = frames(Framer::syslog(16), stream, piece);

@@ -273,9 +273,15 @@ async fn framed(
             intake.refuse(e.to_string());
         }
         // Whole messages before a broken one are kept. A message that is not whole, and entries that wait, count as a body does.
-        let is_appended = intake.append_at_once();
+        let mut is_appended = intake.append_at_once();
         let waiting = if is_appended { 0 } else { intake.decoded.entries_bytes() };
-        if let Err(e) = hold(&mut share, framer.held_bytes().saturating_add(waiting), app).await {
+        let mut held = hold(&mut share, framer.held_bytes().saturating_add(waiting), app).await;
+        if held.is_err() && !is_appended && intake.append().await.is_ok() {
+            // The store took what had to wait: nobody would send it again.
+            is_appended = true;
+            held = hold(&mut share, framer.held_bytes(), app).await;
+        }
+        if let Err(e) = held {
             intake.refuse(e.message.clone());
             let lines = intake.give_up();
             tracing::warn!(lines, protocol, error = %e.message, "a sender is hung up on: there is no memory for what it sends");

@@ -9,9 +9,10 @@
 use super::{Forward, NO_PAIR, NO_TIME, WHAT, time_of};
 use crate::decoded::Decoded;
 use crate::error::{Error, Result};
-use crate::json::{mended, skipped, text_of};
+use crate::json::{deep_end, mended, text_of};
 use crate::msgpack::{Cursor, Item, Stop};
 use jiter::{Jiter, JiterResult, Peek};
+use std::ops::Range;
 
 /// Whether a byte may stand between two messages; none of MessagePack begins with it.
 pub(super) fn is_between(byte: u8) -> bool {
@@ -71,10 +72,10 @@ impl Forward {
         self.metadata.clear();
         let option = if second.starts_with(b"[") {
             let no_list = |_| wrong("its events are no list");
-            let mut jiter = Jiter::new(second);
+            let (mut jiter, mut at) = (Jiter::new(second), 0);
             let mut event = jiter.next_array().map_err(no_list)?;
             while let Some(peek) = event {
-                let range = skipped(&mut jiter, peek).map_err(no_list)?;
+                let range = element(second, &mut jiter, &mut at, peek).map_err(no_list)?;
                 match first_elements(second.get(range).unwrap_or_default()) {
                     Ok((pair, 2)) => self.json_event(pair[0], pair[1], now_ns, out)?,
                     _ => out.reject(|| NO_PAIR.to_owned()),
@@ -119,18 +120,34 @@ fn number(text: &[u8]) -> Item<'_> {
 
 /// The first four elements of a list, and how many there are: who sends many that mean nothing is to pay for them alone.
 fn first_elements(list: &[u8]) -> JiterResult<([&[u8]; 4], usize)> {
-    let (mut jiter, mut first, mut len) = (Jiter::new(list), [&list[..0]; 4], 0);
-    let mut element = jiter.next_array()?;
-    while let Some(peek) = element {
-        let range = skipped(&mut jiter, peek)?;
+    let (mut jiter, mut at, mut first, mut len) = (Jiter::new(list), 0, [&list[..0]; 4], 0);
+    let mut next = jiter.next_array()?;
+    while let Some(peek) = next {
+        let range = element(list, &mut jiter, &mut at, peek)?;
         if let Some(place) = first.get_mut(len) {
             *place = list.get(range).unwrap_or_default();
         }
         len += 1;
-        element = jiter.array_step()?;
+        next = jiter.array_step()?;
     }
     jiter.finish()?;
     Ok((first, len))
+}
+
+/// Skips an element of a list and says where it lies, however deep it is nested: it is its record's to be rejected, not its chunk's.
+/// The cursor's bytes begin at `at`.
+fn element<'l>(
+    list: &'l [u8],
+    jiter: &mut Jiter<'l>,
+    at: &mut usize,
+    peek: Peek,
+) -> JiterResult<Range<usize>> {
+    let start = *at + jiter.current_index();
+    if let Err(e) = jiter.known_skip(peek) {
+        *at = deep_end(list, start, &e).ok_or(e)?;
+        *jiter = Jiter::new(list.get(*at..).unwrap_or_default());
+    }
+    Ok(start..*at + jiter.current_index())
 }
 
 /// The option `chunk`, if it is a text.

@@ -377,3 +377,18 @@ fn messages_in_json_are_taken_between_others_whatever_pieces_they_come_in() {
     let endless = format!("[\"t\",1,{{\"log\":\"{}", "x".repeat(2_000));
     assert!(forward.feed(endless.as_bytes(), NOW, &mut Decoded::default(), &mut Vec::new()).is_err());
 }
+
+#[test]
+fn a_record_in_json_that_is_nested_too_deep_costs_itself_and_its_chunk_is_acknowledged() {
+    for depth in [150, 1_000] {
+        let deep = format!("{{\"a\":{}1{}}}", "{\"b\":[".repeat(depth), "]}".repeat(depth));
+        let list =
+            format!("[\"t\",[[0,{{\"log\":\"a\"}}],[0,{deep}],[0,{{\"log\":\"b\"}}]],{{\"chunk\":\"c\"}}]");
+        let one = format!("[\"t\",0,{deep},{{\"chunk\":\"c\"}}]");
+        let (mut out, mut acks) = (Decoded::default(), Vec::new());
+        let mut forward = Forward::new(&Params::default(), NOW, 1 << 20);
+        forward.feed([list, one].concat().as_bytes(), NOW, &mut out, &mut acks).unwrap();
+        assert_eq!((out.rejected().count, acks.len()), (2, 2), "{}", out.rejected());
+        assert_eq!(show(&mut out), "NOW Unknown a {tag=t} log=a\nNOW Unknown b {tag=t} log=b\n");
+    }
+}

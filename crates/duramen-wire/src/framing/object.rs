@@ -48,7 +48,9 @@ impl Object {
                 self.open -= 1;
                 Place::Inside
             }
-            (Place::Inside, _) => Place::Inside,
+            // Nothing else stands between texts (`NaN` and `Infinity` in some), so that a message behind a line tells at once that it is none.
+            (Place::Inside, b' ' | b'\t' | b'\r' | b'\n') => Place::Inside,
+            (Place::Inside, byte) if b",:+-.0123456789aeflnrstuENIiy".contains(&byte) => Place::Inside,
             (Place::Behind, b'\r' | b'\n' | 0) => Place::Behind,
             _ => Place::Nowhere,
         };

@@ -178,7 +178,7 @@ impl Fields<'_> {
         each_leaf(map, 1, path, &mut |name, leaf| match (best, leaf) {
             (Some((_, message)), Leaf::Text(text)) if message == name => {
                 best = None;
-                if name != "_msg"
+                if !matches!(name, "_msg" | "")
                     && !self.left_out.has(name)
                     && let Some(name) = self.names.take(name, Value::Str(&text_of(text)))
                 {
