@@ -9,6 +9,22 @@ use std::net::TcpStream;
 use std::time::Duration;
 use support::{Server, encoded};
 
+/// What the server's metric of this name says; 0 if it says nothing.
+fn metric(server: &Server, name: &str) -> u64 {
+    let told = server.get("/metrics", &[]).body;
+    let line = told.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    line.unwrap_or_default()
+}
+
+fn wait_until(what: &dyn Fn() -> bool) {
+    let clock = Env::os().clock;
+    let began = clock.monotonic();
+    while !what() {
+        assert!(clock.monotonic() - began < Duration::from_secs(30));
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn what_a_small_body_means_counts_as_a_body_does() {
     let server = Server::start_with(|settings| {
@@ -190,19 +206,7 @@ fn a_line_that_is_not_whole_counts_as_a_body_does() {
         settings.stall_timeout_ms = Some(200);
         (settings.syslog_listen, settings.gelf_listen) = (vec![addresses[0]], vec![addresses[1]]);
     });
-    let metric = |name: &str| {
-        let told = server.get("/metrics", &[]).body;
-        let line = told.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
-        line.unwrap_or_default()
-    };
-    let clock = Env::os().clock;
-    let wait_until = |what: &dyn Fn() -> bool| {
-        let began = clock.monotonic();
-        while !what() {
-            assert!(clock.monotonic() - began < Duration::from_secs(30));
-            std::thread::park_timeout(Duration::from_millis(20));
-        }
-    };
+    let metric = |name: &str| metric(&server, name);
     for (address, head, end, protocol) in
         [(addresses[0], "<13>", "\n", "syslog"), (addresses[1], "{\"short_message\":\"", "\"}\0", "gelf")]
     {
@@ -230,19 +234,7 @@ fn whole_lines_are_kept_where_there_is_no_memory_to_wait_in() {
         settings.durability = Some("sync".parse().unwrap());
         settings.syslog_listen = vec![free];
     });
-    let metric = |name: &str| {
-        let told = server.get("/metrics", &[]).body;
-        let line = told.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
-        line.unwrap_or_default()
-    };
-    let clock = Env::os().clock;
-    let wait_until = |what: &dyn Fn() -> bool| {
-        let began = clock.monotonic();
-        while !what() {
-            assert!(clock.monotonic() - began < Duration::from_secs(30));
-            std::thread::park_timeout(Duration::from_millis(20));
-        }
-    };
+    let metric = |name: &str| metric(&server, name);
     let head = "POST /insert/jsonline HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 2090000\r\n\r\n";
     let mut bodies = [0; 2].map(|_| TcpStream::connect(server.address).unwrap());
     for stream in &mut bodies {
