@@ -129,16 +129,13 @@ impl Framer {
                     let limit = self.max_bytes.saturating_add(at);
                     let room = limit.saturating_add(1).saturating_sub(self.buffer.len());
                     let piece = &bytes[..bytes.len().min(left).min(room)];
-                    let told = piece.iter().zip((0..left).rev()).position(|(byte, left)| {
-                        object.take(*byte);
-                        object.is_none(left)
-                    });
+                    let told = object.tells_none(piece, left);
                     let (piece, rest) = bytes.split_at(told.map_or(piece.len(), |told| told + 1));
                     bytes = rest;
                     self.buffer.extend_from_slice(piece);
                     let left = left - piece.len();
                     self.state = State::Object { at, left, len, object };
-                    if object.is_none(left) {
+                    if told.is_some() {
                         self.take_again(f);
                     } else if self.buffer.len() > limit {
                         self.buffer = Vec::new();
@@ -150,10 +147,7 @@ impl Framer {
                 }
                 State::LongObject { at, left, len, mut object } => {
                     let piece = &bytes[..bytes.len().min(left)];
-                    let told = piece.iter().zip((0..left).rev()).position(|(byte, left)| {
-                        object.take(*byte);
-                        object.is_none(left)
-                    });
+                    let told = object.tells_none(piece, left);
                     let (piece, rest) = bytes.split_at(told.unwrap_or(piece.len()));
                     bytes = rest;
                     let left = left - piece.len();

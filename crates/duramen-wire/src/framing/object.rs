@@ -27,8 +27,16 @@ enum Place {
 }
 
 impl Object {
+    /// Takes the next bytes, of so many that are `left`, up to the one that tells that it is none; gives the place of that.
+    pub fn tells_none(&mut self, piece: &[u8], left: usize) -> Option<usize> {
+        piece.iter().zip((0..left).rev()).position(|(byte, left)| {
+            self.take(*byte);
+            self.is_none(left)
+        })
+    }
+
     /// Takes the next byte.
-    pub fn take(&mut self, byte: u8) {
+    fn take(&mut self, byte: u8) {
         self.place = match (self.place, byte) {
             (Place::Before, _) => Place::First,
             (Place::First, b' ' | b'\t' | b'\r' | b'\n') => Place::First,
@@ -57,7 +65,7 @@ impl Object {
     }
 
     /// Whether it is none that ends in so many bytes, or has a line's end at most behind it there.
-    pub fn is_none(&self, left: usize) -> bool {
+    fn is_none(&self, left: usize) -> bool {
         match self.place {
             Place::Nowhere => true,
             Place::Behind => left > 2,
