@@ -158,6 +158,15 @@ pub fn bit(map: &[u64], i: usize) -> bool {
     map.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 == 1)
 }
 
+/// The numbers of the bits that are set.
+pub(crate) fn set_bits(words: &[u64]) -> impl Iterator<Item = u32> {
+    (0..).step_by(64).zip(words).flat_map(|(start, &word)| {
+        std::iter::successors(Some(word), |word| Some(word & word.wrapping_sub(1)))
+            .take_while(|&word| word != 0)
+            .map(move |word| start + word.trailing_zeros())
+    })
+}
+
 /// Sets the bits `from..to` of a presence map, as far as it reaches.
 pub fn set_range(map: &mut [u64], from: usize, to: usize) {
     for (i, word) in map.iter_mut().enumerate().take(to.div_ceil(64)).skip(from / 64) {

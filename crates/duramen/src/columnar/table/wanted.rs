@@ -1,6 +1,6 @@
 //! Some slots of a block, those of a few rows: what of a column is decoded for them, and where it then lies.
 
-use crate::column::{Column, FewSlots, Order, bit};
+use crate::column::{Column, FewSlots, Order, bit, set_bits};
 use crate::error::Result;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -88,13 +88,4 @@ impl Wanted {
         self.referenced.borrow_mut().insert(of, column.clone());
         Ok(column)
     }
-}
-
-/// The numbers of the bits that are set.
-fn set_bits(words: &[u64]) -> impl Iterator<Item = u32> {
-    (0..).step_by(64).zip(words).flat_map(|(start, &word)| {
-        std::iter::successors(Some(word), |word| Some(word & word.wrapping_sub(1)))
-            .take_while(|&word| word != 0)
-            .map(move |word| start + word.trailing_zeros())
-    })
 }

@@ -8,7 +8,7 @@
 
 use super::parts::{Parts, Shared};
 use crate::block::{Block, StreamTest, is_few, names};
-use crate::column::{Column, FewSlots, Order};
+use crate::column::{Column, FewSlots, Order, set_bits};
 use crate::columnar::{
     MemoryBlock, Row, StreamTable, are_wanted, field_names, plain_column, streams_of, texts,
 };
@@ -19,7 +19,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 #[cfg(test)]
 mod tests;
@@ -119,22 +119,33 @@ impl LiveBlock {
         }
     }
 
-    fn streams(&self) -> Result<Arc<StreamTable>> {
-        if let Some(streams) = self.found(|parts| parts.streams.get().cloned()) {
-            return Ok(streams);
+    /// A part of which there is one, made if it is not there yet.
+    fn part<T>(
+        &self,
+        of: impl Fn(&Parts) -> &OnceLock<Arc<T>>,
+        make: impl FnOnce() -> Result<T>,
+        bytes: impl FnOnce(&T) -> usize,
+    ) -> Result<Arc<T>> {
+        if let Some(part) = self.found(|parts| of(parts).get().cloned()) {
+            return Ok(part);
         }
-        let made = Arc::new(streams_of(&self.rows.collect()?, &mut Vec::new()));
-        self.keep(made.bytes(), &|parts| parts.streams.set(made.clone()).is_ok());
+        let made = Arc::new(make()?);
+        self.keep(bytes(&made), &|parts| of(parts).set(made.clone()).is_ok());
         Ok(made)
     }
 
+    fn streams(&self) -> Result<Arc<StreamTable>> {
+        let make = || Ok(streams_of(&self.rows.collect()?, &mut Vec::new()));
+        self.part(|parts| &parts.streams, make, StreamTable::bytes)
+    }
+
     fn whole(&self) -> Result<Arc<MemoryBlock>> {
-        if let Some(whole) = self.found(|parts| parts.whole.get().cloned()) {
-            return Ok(whole);
-        }
-        let made = Arc::new(MemoryBlock::build(&self.rows.collect()?)?);
-        self.keep(made.memory_bytes(), &|parts| parts.whole.set(made.clone()).is_ok());
-        Ok(made)
+        let make = || MemoryBlock::build(&self.rows.collect()?);
+        self.part(|parts| &parts.whole, make, MemoryBlock::memory_bytes)
+    }
+
+    fn whole_if_made(&self) -> Option<Arc<MemoryBlock>> {
+        self.found(|parts| parts.whole.get().cloned())
     }
 
     fn has_label(&self, name: &str) -> Result<bool> {
@@ -161,12 +172,7 @@ impl LiveBlock {
             return Ok(Some(few));
         }
         let count = self.rows.len();
-        let set = |word: u64| (0..64).filter(move |bit| word >> bit & 1 == 1);
-        let rows: Vec<u32> = (0..)
-            .zip(bits)
-            .flat_map(|(i, &word)| set(word).map(move |bit| i * 64 + bit))
-            .take_while(|&row: &u32| (row as usize) < count)
-            .collect();
+        let rows: Vec<u32> = set_bits(bits).take_while(|&row| (row as usize) < count).collect();
         if rows.is_empty() {
             return Ok(None);
         }
@@ -238,16 +244,9 @@ impl LiveBlock {
 
     /// The names of all fields, sorted.
     fn names(&self) -> Result<Arc<Vec<String>>> {
-        if let Some(names) = self.found(|parts| parts.names.get().cloned()) {
-            return Ok(names);
-        }
-        let made = Arc::new(match self.found(|parts| parts.whole.get().cloned()) {
-            Some(whole) => whole.field_names()?,
-            None => self.plain_names()?,
-        });
-        let bytes = made.iter().map(|name| size_of::<String>() + name.len()).sum();
-        self.keep(bytes, &|parts| parts.names.set(made.clone()).is_ok());
-        Ok(made)
+        let make = || self.whole_if_made().map_or_else(|| self.plain_names(), |whole| whole.field_names());
+        let bytes = |names: &Vec<String>| names.iter().map(|name| size_of::<String>() + name.len()).sum();
+        self.part(|parts| &parts.names, make, bytes)
     }
 }
 
@@ -257,12 +256,8 @@ impl Block for LiveBlock {
     }
 
     fn times(&self) -> Result<Arc<Vec<i64>>> {
-        if let Some(times) = self.found(|parts| parts.times.get().cloned()) {
-            return Ok(times);
-        }
-        let made: Arc<Vec<i64>> = Arc::new(self.rows.places().iter().map(|place| place.0.time).collect());
-        self.keep(made.len() * size_of::<i64>(), &|parts| parts.times.set(made.clone()).is_ok());
-        Ok(made)
+        let make = || Ok(self.rows.places().iter().map(|place| place.0.time).collect());
+        self.part(|parts| &parts.times, make, |times: &Vec<i64>| times.len() * size_of::<i64>())
     }
 
     fn field_names(&self) -> Result<Vec<String>> {
@@ -274,7 +269,7 @@ impl Block for LiveBlock {
         if let Some(column) = self.found(|parts| parts.column(name)) {
             return Ok(column);
         }
-        if let Some(whole) = self.found(|parts| parts.whole.get().cloned()) {
+        if let Some(whole) = self.whole_if_made() {
             return whole.column(name);
         }
         if ![names::STREAM, names::TIME].contains(&name) {
@@ -320,7 +315,7 @@ impl Block for LiveBlock {
     }
 
     fn is_label(&self, name: &str) -> bool {
-        if let Some(whole) = self.found(|parts| parts.whole.get().cloned()) {
+        if let Some(whole) = self.whole_if_made() {
             return whole.is_label(name);
         }
         self.has_label(name).unwrap_or(false) && self.plain(name).is_ok_and(|column| column.is_none())
@@ -337,7 +332,7 @@ impl Block for LiveBlock {
     fn may_contain_words(&self, name: &str, words: &[u64]) -> Result<bool> {
         match self.found(|parts| parts.column(name)) {
             Some(column) => Ok(words.is_empty() || column.is_some()),
-            None => match self.found(|parts| parts.whole.get().cloned()) {
+            None => match self.whole_if_made() {
                 Some(whole) => whole.may_contain_words(name, words),
                 None => Ok(true),
             },
