@@ -205,6 +205,36 @@ fn a_second_crash_while_recovering_changes_nothing() {
     }
 }
 
+/// What a process made, and was killed before it was durable, the next must not take for durable.
+#[test]
+fn a_loss_of_power_after_a_recovery_that_followed_a_killed_one_loses_nothing() {
+    let durability = Durability::Sync;
+    let worked = || {
+        let sim = Sim::new(4);
+        let store = open(&sim, durability).unwrap();
+        store.append(EntryBuf::default().start(7).message("0").finish().unwrap()).unwrap();
+        sim.crash_process();
+        sim
+    };
+    let recover = |sim: &Sim| open(sim, durability).and_then(|store| store.flush().and(store.close()));
+    let sim = worked();
+    let before = sim.operations();
+    recover(&sim).unwrap();
+    let recovery = sim.operations() - before;
+    assert!(recovery > 20, "the recovery does something");
+    let progress = Progress { appended: 1, acknowledged: 1, synced: 1, batches: 0 };
+    for index in 0..recovery {
+        let sim = worked();
+        sim.fail_at(sim.operations() + index, Fault::Crash);
+        let _cut_short = recover(&sim);
+        sim.crash_process();
+        recover(&sim).unwrap();
+        sim.crash_power_keeping(0);
+        let context = format!("killed at operation {index} of the recovery");
+        check(&sim, durability, Crash::Power { keep_percent: 0 }, &progress, &context);
+    }
+}
+
 #[test]
 fn an_error_at_any_operation_is_told_and_loses_nothing() {
     let durability = Durability::Process;

@@ -18,7 +18,7 @@ use crate::store::table_facts::{BlockFacts, ClassPart, Classes, TableFacts, time
 use duramen_engine::io::Env;
 use duramen_engine::manifest::TableMeta;
 use duramen_engine::sstable::{BlockMeta, ChunkHandle, TableBuilder};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Mutex;
 use std::thread::Builder;
@@ -69,6 +69,8 @@ pub(crate) struct Flusher {
     layout: Layout,
     /// One for each thread that may encode at once; at least one.
     encoders: Vec<BlockEncoder>,
+    /// The days whose directories have durable names.
+    named_days: BTreeSet<i64>,
 }
 
 /// Rows of one class, and of one day or a few with little, that become a table.
@@ -85,7 +87,8 @@ struct Job<'a> {
 impl Flusher {
     pub(crate) fn new(env: Env, layout: Layout, threads: usize) -> Result<Self> {
         let encoder = |_| BlockEncoder::new(EncodeOptions::default());
-        Ok(Self { env, layout, encoders: (0..threads.max(1)).map(encoder).collect::<Result<_>>()? })
+        let encoders = (0..threads.max(1)).map(encoder).collect::<Result<_>>()?;
+        Ok(Self { env, layout, encoders, named_days: BTreeSet::new() })
     }
 
     /// Writes the rows, which are in order, into tables numbered from `next_table`: one a day and class, one for several
@@ -104,7 +107,7 @@ impl Flusher {
         for job in &jobs {
             self.make_day_directory(day_of(job.first_time()))?;
         }
-        let Self { env, layout, encoders } = self;
+        let Self { env, layout, encoders, .. } = self;
         let share = jobs.len().div_ceil(encoders.len()).max(1);
         let shares: Vec<_> = jobs.chunks(share).zip(encoders).collect();
         let others = shares.len().saturating_sub(1);
@@ -164,13 +167,18 @@ impl Flusher {
         TableWriter::start(&self.env, &self.layout, &mut self.encoders[0], time, number)
     }
 
-    /// The day's directory, and its name in `tables/`, must be durable before a table in it is.
-    pub(crate) fn make_day_directory(&self, day: i64) -> Result<()> {
+    /// The day's directory, and its name in `tables/`, must be durable before a table in it is. Who made a directory that is
+    /// there may have died before its name was.
+    pub(crate) fn make_day_directory(&mut self, day: i64) -> Result<()> {
         let tables = self.layout.tables();
         let dir = tables.join(day_name(day));
-        if !self.env.fs.exists(&dir).map_err(duramen_engine::Error::io("look for", &dir))? {
+        let is_there = self.env.fs.exists(&dir).map_err(duramen_engine::Error::io("look for", &dir))?;
+        if !is_there {
             self.env.fs.create_dir_all(&dir).map_err(duramen_engine::Error::io("create", &dir))?;
+        }
+        if !is_there || !self.named_days.contains(&day) {
             self.env.fs.sync_dir(&tables).map_err(duramen_engine::Error::io("sync", &tables))?;
+            self.named_days.insert(day);
         }
         Ok(())
     }

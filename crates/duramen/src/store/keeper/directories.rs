@@ -23,7 +23,10 @@ pub(super) fn make_directories(shared: &Shared) -> Result<()> {
             other => other.map_err(EngineError::io("sync", parent))?,
         }
     }
-    sync_directories(shared)
+    for dir in [layout.root().to_path_buf(), layout.wal(), layout.tables()] {
+        env.fs.sync_dir(&dir).map_err(EngineError::io("sync", &dir))?;
+    }
+    Ok(())
 }
 
 /// Makes the files of the readers' locks, which those who may only read cannot.
@@ -33,17 +36,6 @@ pub(crate) fn make_readers_locks(env: &Env, layout: &Layout) -> Result<()> {
         if !env.fs.exists(&path).map_err(EngineError::io("look for", &path))? {
             // Taking the lock makes the file; whether it is free is no matter.
             env.fs.try_lock(&path).map_err(EngineError::io("lock", &path))?;
-        }
-    }
-    Ok(())
-}
-
-pub(super) fn sync_directories(shared: &Shared) -> Result<()> {
-    let Shared { env, layout, .. } = shared;
-    for dir in [layout.root().to_path_buf(), layout.wal(), layout.tables()] {
-        match env.fs.sync_dir(&dir) {
-            Err(e) if e.kind() == ErrorKind::NotFound => {}
-            other => other.map_err(EngineError::io("sync", &dir))?,
         }
     }
     Ok(())

@@ -26,7 +26,7 @@ use crate::store::flush::Flusher;
 use crate::store::shared::Shared;
 use crate::store::tables::TableCache;
 use burial::{Dead, MOST_TOGETHER};
-use directories::{list, make_directories, sync_directories};
+use directories::{list, make_directories};
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::Lock;
 use duramen_engine::manifest::{Edit, Manifest, State};
@@ -84,9 +84,8 @@ impl Keeper {
         let manifest_path = layout.manifest();
         let made = env.fs.exists(&manifest_path).map_err(EngineError::io("look for", &manifest_path))?;
         let manifest = if made {
-            // Whoever made these may have crashed before their names were durable.
+            // The manifest is made last: `wal/` and `tables/` have durable names, and who writes into them sees to those there.
             make_readers_locks(env, layout)?;
-            sync_directories(shared)?;
             Manifest::open(env, layout.root())?.0
         } else if shared.has_kept() {
             return Err(not_in_place(shared));
