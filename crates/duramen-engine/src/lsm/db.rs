@@ -1,6 +1,7 @@
 //! The store: what its threads share, and opening and closing it.
 
 use super::background::Signals;
+use super::emptied::Emptied;
 use super::events::{Event, Events};
 use super::flush::Uncommitted;
 use super::in_use::InUse;
@@ -107,6 +108,7 @@ pub(super) struct Inner {
     pub(super) stall: Stall,
     pub(super) background: Signals,
     pub(super) compactions: Schedule,
+    pub(super) emptied: Emptied,
     pub(super) metrics: Counters,
     pub(super) events: Events,
     pub(super) recovery: Recovery,
@@ -302,6 +304,7 @@ impl Inner {
             stall: Stall::default(),
             background: Signals::default(),
             compactions: Schedule::new(&options),
+            emptied: Emptied::default(),
             metrics: Counters::default(),
             events: Events::default(),
             recovery: parts.recovery,

@@ -1,6 +1,6 @@
 //! [`Engine`] for the LSM tree.
 
-use super::db::Lsm;
+use super::db::{Inner, Lsm};
 use super::stall::Pace;
 use crate::Result;
 use crate::kv::{Engine, OpKind, ReadOptions, Scan, Snapshot, SortedRun, Value, WriteBatch, WriteOptions};
@@ -29,7 +29,7 @@ impl Engine for Lsm {
     }
 
     fn scan_with(&self, start: Bound<&[u8]>, end: Bound<&[u8]>, options: &ReadOptions) -> Result<Scan> {
-        self.inner.scan(start, end, options)
+        Inner::scan(&self.inner, start, end, options)
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -2,17 +2,18 @@
 
 use super::cursor::{Cursor, Found};
 use super::db::Inner;
+use super::emptied::{Ahead, Emptied, Walk, Writers};
 use super::file_cursor::FileCursor;
 use super::read::{self, LevelCursor, LevelTables, MergeCursor, View};
 use super::superversion::SuperVersion;
 use super::table::TableCache;
 use super::version::TableFile;
 use super::version::Version;
-use crate::kv::{OpKind, ReadOptions, Scan, Value};
+use crate::kv::{OpKind, ReadOptions, Scan, ScanSource, Value};
 use crate::{Error, Result};
 use std::ops::Bound;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The tables of a level that a scan goes through.
@@ -101,9 +102,23 @@ impl Inner {
         Ok(None)
     }
 
-    pub(super) fn scan(&self, start: Bound<&[u8]>, end: Bound<&[u8]>, options: &ReadOptions) -> Result<Scan> {
+    pub(super) fn scan(
+        self: &Arc<Self>,
+        start: Bound<&[u8]>,
+        end: Bound<&[u8]>,
+        options: &ReadOptions,
+    ) -> Result<Scan> {
+        // Taken first: what is looked at has all until here.
+        let (epoch, at_least) = (self.emptied.epoch(), self.visible.load(Ordering::Acquire));
         let current = self.current.load_full();
         let seq = self.seq_of(options)?;
+        let at_least = at_least.min(seq);
+        let ahead = if options.reverse { Ahead::Unknown } else { self.emptied.ahead_of(start, at_least) };
+        let start = match &ahead {
+            Ahead::Unknown => start,
+            Ahead::From(key) => Bound::Included(&**key),
+            Ahead::Nothing => return Ok(Scan::new(Box::new(Nothing))),
+        };
         let mut sources: Vec<Box<dyn Cursor>> = Vec::new();
         for memtable in current.memtables().filter(|m| m.len() > 0) {
             sources.push(Arc::clone(memtable).cursor(seq));
@@ -133,7 +148,40 @@ impl Inner {
             }
         }
         let tombstones = current.coverage(&self.tables, seq)?.unwrap_or_default();
-        let view = View::new(seq, tombstones, options.reverse);
+        let mut view = View::new(seq, tombstones, options.reverse);
+        if !options.reverse {
+            let writers = Arc::downgrade(self) as Weak<dyn Writers>;
+            view.walk = Some(Walk::new(writers, at_least, epoch));
+        }
         Ok(Scan::new(read::scan(MergeCursor::new(sources), start, end, view)))
+    }
+}
+
+impl Writers for Inner {
+    fn emptied(&self) -> &Emptied {
+        &self.emptied
+    }
+
+    fn while_last_is(&self, seq: u64, what: &mut dyn FnMut()) {
+        if let Some(wal) = &self.wal {
+            wal.while_last_is(seq, what);
+        }
+    }
+}
+
+/// A range in which nothing is.
+struct Nothing;
+
+impl ScanSource for Nothing {
+    fn advance(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn key(&self) -> &[u8] {
+        &[]
+    }
+
+    fn value(&self) -> &[u8] {
+        &[]
     }
 }

@@ -163,12 +163,14 @@ impl Inner {
             let path = super::paths::ingested_table(*number, seq);
             edit.add_tables.push(facts.meta(*number, path, summary));
         }
+        let closed = self.emptied.close();
         let mut manifest = self.manifest();
         // What late writers wrote meanwhile may be in tables already.
         let known = flushed_seq_of(manifest.get()?.state())?;
         edit.set_values.push(flushed_seq(seq.max(known)));
         self.apply(&mut manifest, edit)?;
         drop(manifest);
+        drop(closed);
         self.visible.fetch_max(seq, Ordering::AcqRel);
         Ok(entries)
     }

@@ -25,6 +25,7 @@
 //! | `superversion` | where a reader looks: the memtables and tables of one moment |
 //! | `snapshots` | which snapshots are alive |
 //! | `write`, `stall` | the write path, and holding it back |
+//! | `emptied` | where scans need not look, since all was deleted |
 //! | `get` | the read path |
 //! | `flush` | from memtable to table |
 //! | `schedule` | running compactions |
@@ -41,6 +42,7 @@ mod checkpoint;
 mod compaction;
 mod cursor;
 mod db;
+mod emptied;
 mod engine;
 mod events;
 mod file_cursor;

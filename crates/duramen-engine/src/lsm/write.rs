@@ -31,6 +31,7 @@ impl Inner {
         // Before the lock is taken.
         let hash = xxh3_64(key);
         let index = |active: &dyn Memtable, seq: u64, offset: u32| {
+            self.note_put(kind, key);
             active.insert_hashed(seq, offset, &Op { kind, key, value }, hash);
         };
         if key.len() < 128 && value.len() < 128 {
@@ -57,9 +58,18 @@ impl Inner {
         let payload = batch.encoded();
         self.append(batch.count(), payload, options, |active, first_seq, offset| {
             for (seq, (at, op)) in (first_seq..).zip(Ops::new(payload)) {
+                self.note_put(op.kind, op.key);
                 active.insert(seq, offset + at as u32, &op);
             }
         })
+    }
+
+    /// Under the WAL's lock, before it can be seen.
+    #[inline]
+    fn note_put(&self, kind: OpKind, key: &[u8]) {
+        if kind == OpKind::Put && self.emptied.is_any() {
+            self.emptied.put(key);
+        }
     }
 
     /// Appends a batch to the WAL; `index` adds it to the memtable: given that, the first sequence number, and where

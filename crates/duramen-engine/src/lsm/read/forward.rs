@@ -113,6 +113,9 @@ impl<C: Cursor> ForwardScan<C> {
                     return Ok(true);
                 }
             }
+            if let Some(walk) = &mut self.view.walk {
+                walk.pass(&self.start);
+            }
             self.pass_key()?;
             if covered {
                 self.view.leave_covered(&mut self.cursor)?;
@@ -132,6 +135,10 @@ impl<C: Cursor> ScanSource for ForwardScan<C> {
         }
         if self.find()? {
             self.at = Place::Dealt;
+        }
+        if let Some(walk) = self.view.walk.take() {
+            let is_found = self.at == Place::Dealt;
+            walk.end(if is_found { Some(self.cursor.key()) } else { self.end.lowest_beyond() });
         }
         Ok(self.at == Place::Dealt)
     }

@@ -9,6 +9,7 @@ use super::reverse::ReverseScan;
 use crate::Result;
 use crate::kv::{OpKind, ScanSource};
 use crate::lsm::cursor::Cursor;
+use crate::lsm::emptied::Walk;
 use std::cmp::Ordering;
 use std::ops::Bound;
 
@@ -22,13 +23,15 @@ pub(crate) struct View {
     pub(super) seq: u64,
     pub(super) tombstones: Coverage,
     pub(super) reverse: bool,
+    /// Notes where a forward scan meets nothing alive from its start on.
+    pub(in crate::lsm) walk: Option<Walk>,
     covered_entries: u32,
 }
 
 impl View {
     /// Of a reader that sees everything up to `seq`. `tombstones` are those of all sources, at `seq`.
     pub(crate) fn new(seq: u64, tombstones: Coverage, reverse: bool) -> Self {
-        Self { seq, tombstones, reverse, covered_entries: 0 }
+        Self { seq, tombstones, reverse, walk: None, covered_entries: 0 }
     }
 
     /// After an entry was passed that a tombstone covers: where there are many of them, leaves the covered keys.

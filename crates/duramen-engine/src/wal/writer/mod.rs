@@ -324,6 +324,14 @@ impl Wal {
         state.active.as_ref().map(|active| (Arc::clone(&active.handle.reader), state.next_seq - 1))
     }
 
+    /// Does something under the writer's lock, if nothing was appended after `seq`. It must be short, and not call this log.
+    pub(crate) fn while_last_is(&self, seq: u64, what: &mut dyn FnMut()) {
+        let state = self.inner.state();
+        if state.next_seq - 1 == seq {
+            what();
+        }
+    }
+
     /// This writer's identity.
     pub fn writer_id(&self) -> u64 {
         self.inner.writer_id
