@@ -236,12 +236,13 @@ impl RecordHeader {
     /// Its bytes, and the checksum before them. `payload_hash` is the [`payload_hash`] of the payload.
     #[inline]
     pub fn encode(&self, id: SegmentId, payload_hash: u64) -> [u8; RECORD_HEADER_BYTES] {
+        // Put together in registers: words that are read across the ends of what was just stored are waited for.
+        let last = u32::from(self.kind) | self.count << 8;
+        let fields = [u64::from(self.len) | self.seq << 32, self.seq >> 32 | u64::from(last) << 32];
         let mut out = [0u8; RECORD_HEADER_BYTES];
-        out[4..8].copy_from_slice(&self.len.to_le_bytes());
-        out[8..16].copy_from_slice(&self.seq.to_le_bytes());
-        out[16..20].copy_from_slice(&(u32::from(self.kind) | self.count << 8).to_le_bytes());
-        let checksum = checksum(id, payload_hash, &out);
-        out[..4].copy_from_slice(&checksum.to_le_bytes());
+        out[..4].copy_from_slice(&checksum(id, payload_hash, fields).to_le_bytes());
+        out[4..12].copy_from_slice(&fields[0].to_le_bytes());
+        out[12..].copy_from_slice(&fields[1].to_le_bytes());
         out
     }
 
@@ -270,7 +271,8 @@ pub fn decode_record(id: SegmentId, bytes: &[u8]) -> Option<(RecordHeader, &[u8]
     let header_bytes = bytes.first_chunk::<RECORD_HEADER_BYTES>()?;
     let header = RecordHeader::peek(bytes)?;
     let payload = bytes.get(RECORD_HEADER_BYTES..header.record_len())?;
-    let checksum = checksum(id, payload_hash(payload), header_bytes);
+    let fields = [u64_at(header_bytes, 4), u64_at(header_bytes, 12)];
+    let checksum = checksum(id, payload_hash(payload), fields);
     (checksum == u32_at(header_bytes, 0)).then_some((header, payload))
 }
 
@@ -280,13 +282,14 @@ pub fn payload_hash(payload: &[u8]) -> u64 {
     xxh3_64(payload)
 }
 
-/// Binds the hash of a payload to its record, segment and writer.
+/// Binds the hash of a payload to its record, segment and writer. `fields` are the header's bytes behind the checksum.
 #[inline]
-fn checksum(id: SegmentId, payload_hash: u64, header: &[u8; RECORD_HEADER_BYTES]) -> u32 {
+fn checksum(id: SegmentId, payload_hash: u64, fields: [u64; 2]) -> u32 {
     let mut bound = [0; 32];
     bound[..8].copy_from_slice(&id.writer_id.to_le_bytes());
     bound[8..16].copy_from_slice(&id.number.to_le_bytes());
-    bound[16..].copy_from_slice(&header[4..]);
+    bound[16..24].copy_from_slice(&fields[0].to_le_bytes());
+    bound[24..].copy_from_slice(&fields[1].to_le_bytes());
     xxh3_64_with_seed(&bound, payload_hash) as u32
 }
 
