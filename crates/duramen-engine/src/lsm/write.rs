@@ -4,8 +4,9 @@ use super::db::Inner;
 use super::memtable::{self, Memtable};
 use super::superversion::{Immutable, Origin, SuperVersion};
 use crate::kv::{Op, OpKind, Ops, WriteBatch, check_key, check_value, put_op};
-use crate::wal::{Appended, Background, SegmentReader, WriteOptions};
+use crate::wal::{Appended, Background, Kept, SegmentReader, WriteOptions};
 use crate::{Error, Result};
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use xxhash_rust::xxh3::xxh3_64;
@@ -88,8 +89,8 @@ impl Inner {
             options = self.wait_for_stall(payload.len(), options)?;
         }
         loop {
-            let appended = wal.append_then(KIND_BATCH, count, payload, options, |at, reader| {
-                self.with_memtable(&at, reader, |active| {
+            let appended = wal.append_keeping(KIND_BATCH, count, payload, options, |at, reader, kept| {
+                self.with_memtable(&at, reader, kept, |active| {
                     index(active, at.first_seq, at.payload_offset);
                     self.visible.store(at.first_seq + u64::from(count) - 1, Ordering::Release);
                 })
@@ -115,16 +116,30 @@ impl Inner {
         &self,
         at: &Appended,
         reader: &Arc<SegmentReader>,
+        kept: &mut Kept,
         index: impl Fn(&dyn Memtable),
     ) -> usize {
+        if kept.is_none() {
+            *kept = self.active_memtable(at, reader);
+        }
+        let Some(active) = kept.as_ref().and_then(|kept| kept.downcast_ref::<Arc<dyn Memtable>>()) else {
+            return 0;
+        };
+        index(&**active);
+        active.index_bytes()
+    }
+
+    /// The memtable of the segment that was appended to. It is kept beside that, since a look at what readers see costs a
+    /// fifth of a write.
+    #[cold]
+    fn active_memtable(&self, at: &Appended, reader: &Arc<SegmentReader>) -> Kept {
+        let is_its = |memtable: &&Arc<dyn Memtable>| memtable.segment().number() == at.segment;
         let mut current = self.current.load();
-        if current.active.as_ref().is_none_or(|m| m.segment().number() != at.segment) {
+        if current.active.as_ref().filter(is_its).is_none() {
             self.switch_memtable(reader, at.first_seq - 1);
             current = self.current.load();
         }
-        let Some(active) = &current.active else { return 0 };
-        index(&**active);
-        active.index_bytes()
+        current.active.as_ref().map(|active| Box::new(Arc::clone(active)) as Box<dyn Any + Send>)
     }
 
     /// Makes a memtable over a newer segment the active one, unless it is already. `last_seq` is the last sequence number

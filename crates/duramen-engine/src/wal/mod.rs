@@ -46,4 +46,5 @@ pub(crate) use recovery::Ends;
 pub use recovery::{
     Damage, Recovered, RecoveredSegment, SetAside, WalRecoveryMode, recover, recover_unflushed,
 };
+pub(crate) use writer::Kept;
 pub use writer::{Appended, Wal, WalMetrics};

@@ -2,7 +2,7 @@
 
 use super::durable::is_full;
 use super::state::{Active, PrepareError, Prepared, State};
-use super::{Appended, Inner};
+use super::{Appended, Inner, Kept};
 use crate::wal::format::{
     COUNT_MAX, KIND_CALLER_MAX, KIND_PREV, KIND_SYNC, OWN_RECORD_BYTES, RECORD_HEADER_BYTES, RESERVED_BYTES,
     RecordHeader, payload_hash,
@@ -75,7 +75,7 @@ impl Inner {
         count: u32,
         payload: &[u8],
         options: WriteOptions,
-        then: impl FnOnce(Appended, &Arc<SegmentReader>) -> usize,
+        then: impl FnOnce(Appended, &Arc<SegmentReader>, &mut Kept) -> usize,
     ) -> Result<Appended> {
         let durability = options.durability.unwrap_or(self.options.durability);
         self.check(kind, count, payload, durability)?;
@@ -122,7 +122,7 @@ impl Inner {
         *end = Position { number: segment, offset: at as u64 };
         let end = *end;
         let appended = Appended { first_seq, segment, payload_offset: (at - payload.len()) as u32 };
-        active.charged = then(appended, &active.handle.reader);
+        active.charged = then(appended, &active.handle.reader, &mut active.kept);
         if active.prefault_due() && state.ask_for_memory() {
             self.work.prepare.notify_one();
         }
@@ -325,4 +325,36 @@ fn active_number(state: &State) -> u64 {
 
 fn closed() -> Error {
     Error::InvalidArgument("the WAL is closed".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::sim::Sim;
+    use crate::wal::{Wal, WalOptions};
+    use std::any::Any;
+    use std::path::Path;
+
+    #[test]
+    fn what_is_kept_beside_a_segment_is_given_again_until_another_takes_the_records() -> Result<()> {
+        let options = WalOptions { background: Background::Manual, ..WalOptions::default() };
+        let wal = Wal::create(&Sim::new(1).env(), Path::new("/wal"), options)?;
+        let append = || {
+            let mut records = 0;
+            wal.append_keeping(0, 1, b"record", WriteOptions::default(), |at, reader, kept| {
+                assert_eq!(at.segment, reader.number());
+                let kept = kept.get_or_insert_with(|| Box::new(0_usize) as Box<dyn Any + Send>);
+                if let Some(count) = kept.downcast_mut::<usize>() {
+                    *count += 1;
+                    records = *count;
+                }
+                0
+            })?;
+            Ok::<_, Error>(records)
+        };
+        assert_eq!((append()?, append()?, append()?), (1, 2, 3));
+        assert_eq!(wal.rotate()?, Some(1));
+        assert_eq!((append()?, append()?), (1, 2));
+        Ok(())
+    }
 }

@@ -39,6 +39,7 @@ use crate::io::{Env, Lock};
 use crate::{Error, Result};
 use handle::Handle;
 use state::State;
+use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -54,6 +55,9 @@ pub struct Appended {
     /// Where its payload begins, in bytes from the start of the segment.
     pub payload_offset: u32,
 }
+
+/// What the owner of a log keeps beside the segment that is written to.
+pub(crate) type Kept = Option<Box<dyn Any + Send>>;
 
 /// What a WAL has done since it was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -146,7 +150,7 @@ impl Wal {
     /// [`Error::Forked`] from this and every other call in a child forked from the process that made the log.
     #[inline]
     pub fn append(&self, kind: u8, count: u32, payload: &[u8], options: WriteOptions) -> Result<u64> {
-        Ok(self.inner.append(kind, count, payload, options, |_, _| 0)?.first_seq)
+        Ok(self.inner.append(kind, count, payload, options, |_, _, _| 0)?.first_seq)
     }
 
     /// As [`Wal::append`], and says where the payload is.
@@ -161,7 +165,7 @@ impl Wal {
         payload: &[u8],
         options: WriteOptions,
     ) -> Result<Appended> {
-        self.inner.append(kind, count, payload, options, |_, _| 0)
+        self.inner.append(kind, count, payload, options, |_, _, _| 0)
     }
 
     /// As [`Wal::append_located`], and calls `then` as soon as the record is in its segment, with the reader of
@@ -179,6 +183,20 @@ impl Wal {
         payload: &[u8],
         options: WriteOptions,
         then: impl FnOnce(Appended, &Arc<SegmentReader>) -> usize,
+    ) -> Result<Appended> {
+        self.inner.append(kind, count, payload, options, |at, reader, _| then(at, reader))
+    }
+
+    /// As [`Wal::append_then`], and gives `then` also what it has kept beside this segment before, which is nothing at first.
+    /// It is dropped when records go to another segment: with it, an index need not be looked up for every record.
+    #[inline]
+    pub(crate) fn append_keeping(
+        &self,
+        kind: u8,
+        count: u32,
+        payload: &[u8],
+        options: WriteOptions,
+        then: impl FnOnce(Appended, &Arc<SegmentReader>, &mut Kept) -> usize,
     ) -> Result<Appended> {
         self.inner.append(kind, count, payload, options, then)
     }

@@ -1,8 +1,8 @@
 //! What the writer's lock guards.
 
-use super::WalMetrics;
 use super::background::FULL_AGAIN;
 use super::handle::{Handle, LITTLE_BYTES};
+use super::{Kept, WalMetrics};
 use crate::Error;
 use crate::wal::arena::Tail;
 use crate::wal::format::{KIND_SEAL, OWN_RECORD_BYTES, RecordHeader, SegmentId, encode_own, payload_hash};
@@ -96,6 +96,8 @@ pub(super) struct Active {
     pub(super) prepare_at: usize,
     /// How much of the buffer its owner's index takes.
     pub(super) charged: usize,
+    /// What its owner keeps beside it.
+    pub(super) kept: Kept,
     /// When it became active, by the monotonic clock.
     pub(super) since: Duration,
     /// How far its memory was asked for.
@@ -165,7 +167,7 @@ impl Prefault {
 impl Active {
     pub(super) fn new(Prepared { handle, tail, prefaulted, .. }: Prepared, since: Duration) -> Self {
         let prepare_at = tail.end() + tail.room() / 4;
-        Self { handle, tail, records: 0, prepare_at, charged: 0, since, prefaulted }
+        Self { handle, tail, records: 0, prepare_at, charged: 0, kept: None, since, prefaulted }
     }
 
     /// Whether the records have come close to memory that is not ready.
