@@ -14,8 +14,30 @@ pub struct Value(Place);
 #[derive(Clone)]
 enum Place {
     Owned(Vec<u8>),
-    Block(SharedBytes, Range<usize>),
-    Segment(Arc<SegmentReader>, u32, u32),
+    Block(SharedBytes, Part),
+    Segment(Arc<SegmentReader>, Part),
+}
+
+/// Where it begins, and above that, how long it is. One word: a value is moved to whoever asked as soon as it is made, and
+/// two halves that were just stored are waited for when they are read as one.
+#[derive(Clone, Copy)]
+struct Part(u64);
+
+impl Part {
+    #[inline]
+    fn new(offset: u32, len: u32) -> Self {
+        Self(u64::from(offset) | u64::from(len) << 32)
+    }
+
+    #[inline]
+    fn offset(self) -> u32 {
+        self.0 as u32
+    }
+
+    #[inline]
+    fn len(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
 }
 
 impl Value {
@@ -24,16 +46,18 @@ impl Value {
         Self(Place::Owned(bytes))
     }
 
-    /// A part of a block.
+    /// A part of a block, which is shorter than 4 GiB.
+    #[inline]
     pub(crate) fn in_block(block: SharedBytes, range: Range<usize>) -> Self {
-        debug_assert!(block.get(range.clone()).is_some());
-        Self(Place::Block(block, range))
+        debug_assert!(block.get(range.clone()).is_some() && range.end <= u32::MAX as usize);
+        Self(Place::Block(block, Part::new(range.start as u32, range.len() as u32)))
     }
 
     /// Bytes of a segment that have been read before.
+    #[inline]
     pub(crate) fn in_segment(segment: Arc<SegmentReader>, offset: u32, len: u32) -> Self {
         debug_assert!(segment.bytes(offset, len).is_some());
-        Self(Place::Segment(segment, offset, len))
+        Self(Place::Segment(segment, Part::new(offset, len)))
     }
 
     /// The bytes, copied unless they are already on their own.
@@ -52,8 +76,11 @@ impl Deref for Value {
     fn deref(&self) -> &[u8] {
         match &self.0 {
             Place::Owned(bytes) => bytes,
-            Place::Block(block, range) => block.get(range.clone()).unwrap_or_default(),
-            Place::Segment(segment, offset, len) => segment.bytes(*offset, *len).unwrap_or_default(),
+            Place::Block(block, part) => {
+                let start = part.offset() as usize;
+                block.get(start..start + part.len() as usize).unwrap_or_default()
+            }
+            Place::Segment(segment, part) => segment.bytes(part.offset(), part.len()).unwrap_or_default(),
         }
     }
 }

@@ -52,14 +52,32 @@ impl Inner {
         // In this order: what the superversion lacks is newer than it, so what is read is some moment's state.
         let current = self.current.load();
         let seq = self.seq_of(options)?;
-        let found = self.find(&current, key, seq)?;
-        let Some(found) = found.filter(|found| found.kind == OpKind::Put) else { return Ok(None) };
-        if let Some(mut coverage) = current.coverage(&self.tables, seq)?
-            && coverage.covering_seq(key) > found.seq
-        {
-            return Ok(None);
+        let hash = xxh3_64(key);
+        // Sources are in order of age, so the first that has a version has the newest.
+        for memtable in current.memtables() {
+            if let Some(found) = memtable.get(key, hash, seq) {
+                let there = found.kind == OpKind::Put && !self.is_covered(&current, key, found.seq, seq)?;
+                return Ok(there.then(|| found.value(memtable.segment())));
+            }
         }
-        Ok(Some(found.value))
+        match self.find_in_tables(&current, key, hash, seq)? {
+            Some(Found { seq: its_seq, kind: OpKind::Put, value })
+                if !self.is_covered(&current, key, its_seq, seq)? =>
+            {
+                Ok(Some(value))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether a reader at `seq` sees a version of a key, with the sequence number `its_seq`, deleted with a range.
+    #[inline]
+    fn is_covered(&self, current: &SuperVersion, key: &[u8], its_seq: u64, seq: u64) -> Result<bool> {
+        if !current.has_range_deletes() {
+            return Ok(false);
+        }
+        let coverage = current.coverage(&self.tables, seq)?;
+        Ok(coverage.is_some_and(|mut coverage| coverage.covering_seq(key) > its_seq))
     }
 
     /// The sequence number to read at.
@@ -74,16 +92,15 @@ impl Inner {
         }
     }
 
-    /// The newest version of a key that a reader at `seq` may see. Sources are in order of age, so the first that has
-    /// one has the newest.
+    /// The newest version of a key that tables have and a reader at `seq` may see.
     #[inline]
-    fn find(&self, current: &SuperVersion, key: &[u8], seq: u64) -> Result<Option<Found>> {
-        let hash = xxh3_64(key);
-        for memtable in current.memtables() {
-            if let Some(found) = memtable.get(key, hash, seq) {
-                return Ok(Some(found));
-            }
-        }
+    fn find_in_tables(
+        &self,
+        current: &SuperVersion,
+        key: &[u8],
+        hash: u64,
+        seq: u64,
+    ) -> Result<Option<Found>> {
         let levels = &current.version.levels;
         for table in &levels[0] {
             if table.overlaps(key, key)

@@ -70,6 +70,13 @@ impl SuperVersion {
         self.active.iter().chain(self.immutables.iter().map(|i| &i.memtable))
     }
 
+    /// Whether there are deleted ranges at all.
+    #[inline]
+    pub(super) fn has_range_deletes(&self) -> bool {
+        self.has_range_deletes
+            || self.active.as_ref().is_some_and(|active| active.range_tombstone_count() > 0)
+    }
+
     /// The deleted ranges that a reader at `seq` has to mind; `None` if there are none at all.
     #[inline]
     pub(super) fn coverage(&self, tables: &TableCache, seq: u64) -> Result<Option<Coverage>> {

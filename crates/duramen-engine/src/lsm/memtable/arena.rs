@@ -1,10 +1,10 @@
 //! The ops in a segment.
 
+use super::InSegment;
 use crate::kv::{Op, OpKind};
 use crate::memory::prefetch;
 use crate::wal::SegmentReader;
 use crate::wal::format::FIRST_RECORD;
-use std::ops::Range;
 
 /// The processor's unit of memory.
 const CACHE_LINE_BYTES: usize = 64;
@@ -26,10 +26,11 @@ pub(super) struct OpAt<'a> {
 }
 
 impl OpAt<'_> {
-    /// Where its value is, in bytes from the start of the segment.
+    /// As a version with this sequence number.
     #[inline]
-    pub(super) fn value(&self) -> Range<u32> {
-        self.end - self.op.value.len() as u32..self.end
+    pub(super) fn version(&self, seq: u64) -> InSegment {
+        let value_len = self.op.value.len() as u32;
+        InSegment::new(seq, self.op.kind, self.end - value_len, value_len)
     }
 }
 

@@ -90,7 +90,7 @@ fn life(kind: MemtableKind, shape: &str, hint: usize) {
         let start = clock.monotonic();
         for (key, hash) in &sought {
             let found = memtable.get(key, *hash, u64::MAX).unwrap();
-            assert_eq!(black_box(found.value[90]), b'v');
+            assert_eq!(black_box(found.value(memtable.segment())[90]), b'v');
         }
         best.take("get hit", clock.monotonic() - start, ENTRIES);
         let start = clock.monotonic();

@@ -28,12 +28,37 @@ pub(super) use sorted::{Sorted, SortedEntry, SortedIter};
 pub(super) use vec::VecMemtable;
 
 use super::MemtableKind;
-use super::cursor::{Cursor, Found, RangeTombstone};
-use crate::kv::Op;
+use super::cursor::{Cursor, RangeTombstone};
+use crate::kv::{Op, OpKind, Value};
 use crate::wal::SegmentReader;
 use std::fmt::Debug;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
+
+/// A version of a key, and where in the segment its value is: a few words, that are soon moved. A value would be copied
+/// from one place on the stack to the next, a part of a get's time that can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct InSegment {
+    pub(super) seq: u64,
+    /// Where it begins, in bytes from the start of the segment, and above that, its length: one word, for two halves that
+    /// were just stored are waited for when they are read as one.
+    value: u64,
+    /// Put or Delete.
+    pub(super) kind: OpKind,
+}
+
+impl InSegment {
+    #[inline]
+    fn new(seq: u64, kind: OpKind, value_at: u32, value_len: u32) -> Self {
+        Self { seq, value: u64::from(value_at) | u64::from(value_len) << 32, kind }
+    }
+
+    /// Its value, for as long as somebody wants it.
+    #[inline]
+    pub(super) fn value(self, segment: &Arc<SegmentReader>) -> Value {
+        Value::in_segment(Arc::clone(segment), self.value as u32, (self.value >> 32) as u32)
+    }
+}
 
 /// An index over the ops of one segment. Readers may come at any time, from any thread, and take no lock that a
 /// writer holds.
@@ -54,7 +79,7 @@ pub(super) trait Memtable: Send + Sync + Debug {
     }
     /// The newest version of a key that is not newer than `seq`. `hash` is the key's XXH3-64. Deleted ranges are
     /// not looked at.
-    fn get(&self, key: &[u8], hash: u64, seq: u64) -> Option<Found>;
+    fn get(&self, key: &[u8], hash: u64, seq: u64) -> Option<InSegment>;
     /// Goes through the versions that are there now and not newer than `seq`.
     fn cursor(self: Arc<Self>, seq: u64) -> Box<dyn Cursor>;
     /// All versions in order, for the flush: nobody inserts any more.

@@ -12,9 +12,9 @@ mod version;
 
 use super::arena::Arena;
 use super::ranges::Ranges;
-use super::{Memtable, Sorted};
-use crate::kv::{Op, OpKind, Value};
-use crate::lsm::cursor::{Cursor, Found, RangeTombstone};
+use super::{InSegment, Memtable, Sorted};
+use crate::kv::{Op, OpKind};
+use crate::lsm::cursor::{Cursor, RangeTombstone};
 use crate::wal::SegmentReader;
 use cursor::SkiplistCursor;
 use list::{List, NODE_BYTES};
@@ -59,12 +59,9 @@ impl Memtable for SkiplistMemtable {
         self.insert_hashed(seq, offset, op, 0);
     }
 
-    fn get(&self, key: &[u8], _hash: u64, seq: u64) -> Option<Found> {
+    fn get(&self, key: &[u8], _hash: u64, seq: u64) -> Option<InSegment> {
         let (seq, offset) = self.list.find(key, seq)?;
-        let at = Arena::of(self.segment()).op(offset);
-        let value = at.value();
-        let value = Value::in_segment(Arc::clone(self.segment()), value.start, value.end - value.start);
-        Some(Found { seq, kind: at.op.kind, value })
+        Some(Arena::of(self.segment()).op(offset).version(seq))
     }
 
     fn cursor(self: Arc<Self>, seq: u64) -> Box<dyn Cursor> {

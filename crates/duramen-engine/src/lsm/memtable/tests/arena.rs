@@ -124,7 +124,7 @@ pub(super) fn rest_back(cursor: &mut dyn Cursor) -> Vec<Version> {
 
 pub(super) fn get(memtable: &dyn Memtable, key: &[u8], seq: u64) -> Option<Version> {
     let found = memtable.get(key, xxh3_64(key), seq)?;
-    Some((key.to_vec(), found.seq, found.kind, found.value.to_vec()))
+    Some((key.to_vec(), found.seq, found.kind, found.value(memtable.segment()).to_vec()))
 }
 
 /// Everything that a memtable says, against the model: at `seq`, and for the flush.

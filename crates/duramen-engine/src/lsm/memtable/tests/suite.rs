@@ -213,12 +213,12 @@ pub(super) fn deleted_ranges_are_listed(make: Make) {
 pub(super) fn values_outlive_the_memtable(make: Make) {
     let (wal, memtable, mut model) = with(make, SMALL);
     put(&wal, &*memtable, &mut model, b"key", b"value");
-    let found = memtable.get(b"key", xxh3_64(b"key"), u64::MAX).unwrap();
+    let found = memtable.get(b"key", xxh3_64(b"key"), u64::MAX).unwrap().value(memtable.segment());
     let mut cursor = Arc::clone(&memtable).cursor(u64::MAX);
     cursor.seek_to_first().unwrap();
     drop(memtable);
     drop(wal);
-    assert_eq!(found.value, b"value");
+    assert_eq!(found, b"value");
     assert_eq!((cursor.key(), cursor.value()), (&b"key"[..], &b"value"[..]));
 }
 

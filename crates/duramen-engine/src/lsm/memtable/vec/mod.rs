@@ -30,9 +30,9 @@ mod waiting;
 
 use super::arena::Arena;
 use super::ranges::Ranges;
-use super::{Memtable, Sorted};
-use crate::kv::{Op, OpKind, Value};
-use crate::lsm::cursor::{Cursor, Found, RangeTombstone};
+use super::{InSegment, Memtable, Sorted};
+use crate::kv::{Op, OpKind};
+use crate::lsm::cursor::{Cursor, RangeTombstone};
 use crate::wal::SegmentReader;
 use cursor::VecCursor;
 use entries::{Entries, Entry};
@@ -95,7 +95,7 @@ impl VecMemtable {
 
     /// The version that an entry is, if it is one of this key and not newer than `seq`.
     #[inline]
-    fn version(&self, number: u32, key: &[u8], seq: u64, arena: Arena<'_>) -> Option<Found> {
+    fn version(&self, number: u32, key: &[u8], seq: u64, arena: Arena<'_>) -> Option<InSegment> {
         let its_seq = self.seqs.of(number);
         if its_seq > seq {
             return None;
@@ -107,9 +107,7 @@ impl VecMemtable {
         if at.op.key != key {
             return None;
         }
-        let value = at.value();
-        let value = Value::in_segment(Arc::clone(&self.segment), value.start, value.end - value.start);
-        Some(Found { seq: its_seq, kind: at.op.kind, value })
+        Some(at.version(its_seq))
     }
 
     /// Makes room among those that wait for entry `number`, whose op begins at `offset`.
@@ -160,7 +158,7 @@ impl Memtable for VecMemtable {
         self.entries.push(Entry::new(offset));
     }
 
-    fn get(&self, key: &[u8], hash: u64, seq: u64) -> Option<Found> {
+    fn get(&self, key: &[u8], hash: u64, seq: u64) -> Option<InSegment> {
         let fingerprint = fingerprint(hash);
         let arena = Arena::of(&self.segment);
         for number in self.waiting.newest_first(self.entries.len(), fingerprint) {
