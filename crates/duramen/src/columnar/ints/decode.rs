@@ -66,6 +66,11 @@ pub(crate) fn decode_below(part: &mut Part<'_>, chosen: Chosen<'_>, end: u32) ->
     Ok(are_below.then_some(values))
 }
 
+/// Decodes some integers of a sequence, as 32 bits each; one that has more is the least that 32 bits say.
+pub(crate) fn decode_short(part: &mut Part<'_>, chosen: Chosen<'_>) -> Result<Vec<i32>> {
+    decode_as(part, chosen, |value| i32::try_from(value).unwrap_or(i32::MIN), true)
+}
+
 /// What `make` makes of some integers of a sequence.
 fn decode_as<T: Copy + Default>(
     part: &mut Part<'_>,

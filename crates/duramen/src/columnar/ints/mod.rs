@@ -21,7 +21,7 @@ mod decode;
 mod encode;
 
 pub(crate) use bounds::bounds;
-pub(crate) use decode::{decode, decode_below, decode_chosen, skip};
+pub(crate) use decode::{decode, decode_below, decode_chosen, decode_short, skip};
 pub(crate) use encode::{encode, estimate};
 
 const CONSTANT: u8 = 0;
@@ -62,6 +62,9 @@ mod tests {
             let expected = values.iter().map(|&v| u32::try_from(v).ok().filter(|&v| v < end)).collect();
             assert_eq!(below, expected, "below {end}");
         }
+        let short = decode_short(&mut part(), Chosen::all(count)).unwrap();
+        let expected = values.iter().map(|&v| i32::try_from(v).unwrap_or(i32::MIN));
+        assert!(short.iter().copied().eq(expected), "{short:?}");
         for part in [whole, skipped, picked] {
             assert_eq!([&part.meta, &part.bytes, &part.packed].map(|r| r.remaining()), [0; 3]);
         }

@@ -138,18 +138,106 @@ pub(super) fn codes(part: &mut Part<'_>, tag: u8, chosen: Chosen<'_>, size: usiz
     if tag == DICTIONARY {
         return ints::decode_below(part, chosen, size)?.ok_or_else(out_of_range);
     }
+    // A former version wrote negative ones, too, of texts whose first use is still to come, because a text before them is no value's.
     let (mut known, mut are_known) = (0u32, true);
-    let codes = ints::decode_below(part, Chosen::all(chosen.count()), u32::MAX)?;
-    let mut codes = codes.ok_or_else(out_of_range)?;
-    for code in &mut codes {
-        *code = match *code {
-            0 => {
-                known += 1;
-                known - 1
-            }
-            n => known.checked_sub(n).unwrap_or(u32::MAX),
-        };
-        are_known &= *code < size;
-    }
+    let ago = ints::decode_short(part, Chosen::all(chosen.count()))?;
+    let code = |ago: i32| {
+        let code = known.wrapping_sub(ago.cast_unsigned());
+        known += u32::from(ago == 0);
+        // What is not in 32 bits is further away than a dictionary is large.
+        are_known &= code < size;
+        code
+    };
+    let codes: Vec<u32> = ago.into_iter().map(code).collect();
     if are_known { Ok(chosen.of(codes)) } else { Err(out_of_range()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Sought, decode_chosen, holding, spans_of};
+    use super::*;
+
+    /// What a former version wrote of more texts than are few, whether or not they were in order of first use.
+    fn write_as_before(texts: &Texts, codes: &[i64]) -> Streams {
+        let mut out = Streams::default();
+        out.meta.push(RECENCY);
+        put_varint(&mut out.meta, texts.len() as u64);
+        let spans = spans_of(texts);
+        encode_nested(Spans { bytes: &texts.bytes, spans: &spans }, &mut out, &mut Words::default(), false);
+        let mut known = 0;
+        let mut ago = |&code: &i64| {
+            let ago = known - code;
+            known += i64::from(ago == 0);
+            ago
+        };
+        ints::encode(&codes.iter().map(&mut ago).collect::<Vec<_>>(), &mut out);
+        out
+    }
+
+    #[test]
+    fn codes_are_read_that_are_not_in_order_of_first_use() {
+        let mut state = 7u64;
+        let mut below = |n: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % n
+        };
+        for (size, unused_every) in [(300, 7), (900, 2), (257, 256), (5000, 3)] {
+            let mut texts = Texts::default();
+            (0..size).for_each(|n| texts.push(format!("a text {n}").as_bytes()));
+            // Some are never used, and some not before others that come behind them.
+            let mut codes: Vec<i64> = (0..size).filter(|n| n % unused_every != 1).collect();
+            codes.extend((0..9000).map(|_| below(size as u64) as i64).filter(|n| n % unused_every != 1));
+            codes.extend((0..size).filter(|n| n % (unused_every * 2) == 1));
+            codes.extend((0..2000).map(|_| below(size as u64) as i64));
+            let streams = write_as_before(&texts, &codes);
+            let bundle = streams.reread();
+            let part = || bundle.part(&[0; 4], &streams.lens()).unwrap();
+            let count = codes.len();
+            let expected = |row: usize| texts.get(codes[row] as usize);
+            let all = decode_chosen(&mut part(), Chosen::all(count)).unwrap().into_texts(count).unwrap();
+            assert!((0..count).all(|row| all.get(row) == expected(row)), "{size}");
+            let rows: Vec<u32> = (0..count as u32).filter(|row| row % 5 == 3).collect();
+            let some = decode_chosen(&mut part(), Chosen::some(count, &rows).unwrap()).unwrap();
+            let some = some.into_texts(rows.len()).unwrap();
+            assert!((0..rows.len()).all(|i| some.get(i) == expected(rows[i] as usize)), "{size}");
+            let held = holding(&mut part(), count, &Sought::here_and_there("77".into())).unwrap();
+            assert!((0..count).all(|row| held[row] || !expected(row).ends_with(b" 77")), "{size}");
+            assert!((0..count).all(|row| !held[row] || expected(row).ends_with(b"77")), "{size}");
+            // Whatever becomes of its bytes, they are read as something, or refused.
+            for _ in 0..200 {
+                let mut changed = streams.clone();
+                let stream = match below(3) {
+                    0 => &mut changed.meta,
+                    1 => &mut changed.bytes,
+                    _ => &mut changed.packed,
+                };
+                let end = below(stream.len() as u64 + 1) as usize;
+                match stream.get_mut(end) {
+                    Some(byte) => *byte = below(256) as u8,
+                    None => stream.truncate(end / 2),
+                }
+                let bundle = changed.reread();
+                let part = || bundle.part(&[0; 4], &changed.lens()).unwrap();
+                for chosen in [Chosen::all(count), Chosen::some(count, &rows).unwrap()] {
+                    if let Ok(read) = decode_chosen(&mut part(), chosen) {
+                        read.into_texts(chosen.len()).unwrap();
+                    }
+                }
+                let _ = holding(&mut part(), count, &Sought::here_and_there("77".into()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_code_that_is_in_no_dictionary_is_refused() {
+        let far = [1 << 31, (1 << 32) + 1, i64::MAX, -i64::from(i32::MAX), i64::from(i32::MIN), i64::MIN];
+        for ago in [2, 5, -3].into_iter().chain(far) {
+            let mut out = Streams::default();
+            ints::encode(&[0, ago, 0], &mut out);
+            let bundle = out.reread();
+            let mut part = bundle.part(&[0; 4], &out.lens()).unwrap();
+            let read = codes(&mut part, RECENCY, Chosen::all(3), 3);
+            assert!(read.as_ref().is_err_and(|e| e.is_corruption()), "{ago}: {read:?}");
+        }
+    }
 }
