@@ -409,7 +409,9 @@ contract! {
             }
             assert_eq!(get(fs, &dir.join(name))[4_090..4_190], [7; 100]);
         }
-        fs.open_segment(&dir.join("mapped")).unwrap().sync(4_090, 100).unwrap();
+        let reader = fs.open_segment(&dir.join("mapped")).unwrap();
+        assert_eq!(kind(reader.sync(4_090, 100)), ErrorKind::InvalidInput);
+        assert_eq!(kind(reader.sync_zeros(100)), ErrorKind::InvalidInput);
     }
 
     fn an_unmapped_segment_is_in_its_file_when_published(fs, dir) {

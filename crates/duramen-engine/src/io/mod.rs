@@ -86,7 +86,7 @@ pub trait Fs: Send + Sync + Debug {
     /// reserved only where the file system can do that; elsewhere a full disk shows at publishing.
     fn create_unmapped_segment(&self, path: &Path, len: usize) -> io::Result<Arc<dyn Segment>>;
     /// Maps an existing file for reading, all of it. What a writer, here or in another process, writes
-    /// through its own mapping is visible at once. `UnexpectedEof` if the file is empty, `Unsupported` where
+    /// through its own mapping is visible at once. It takes a descriptor only for the moment. `UnexpectedEof` if the file is empty, `Unsupported` where
     /// the file system cannot map: read it as a [`File`]. `IsADirectory` as with [`Fs::open`].
     fn open_segment(&self, path: &Path) -> io::Result<Arc<dyn Segment>>;
     /// Creates a directory and its missing parents. An existing directory is no error.
@@ -207,7 +207,8 @@ pub trait Segment: Send + Sync + Debug {
         Err(io::Error::new(io::ErrorKind::Unsupported, "a call does not reach the memory"))
     }
     /// Makes the bytes `offset..offset + len` survive a loss of power, and the file's length; of an unmapped
-    /// segment, those that were published. Any offset will do. `InvalidInput` if there are no such bytes.
+    /// segment, those that were published. Any offset will do. `InvalidInput` if there are no such bytes, or the segment was
+    /// opened for reading.
     fn sync(&self, offset: usize, len: usize) -> io::Result<()>;
     /// Puts the first `len` bytes, all of them still zeros, on the device, and the file's length: a later sync of what
     /// is written there then has nothing else to write, neither which blocks are the file's nor that they are in use.

@@ -8,18 +8,24 @@ use crate::io::{Env, File, OpenMode, Segment, SegmentMemory};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A segment's file and the part of it that was read. Any thread may use it.
 ///
 /// As with a mapping, bytes are written before the counter that covers them is raised, and never again: here by
-/// whoever holds `loaded`.
+/// whoever holds `reading`.
 #[derive(Debug)]
 pub(super) struct LoadedSegment {
     copy: AnonymousSegment,
-    file: Arc<dyn File>,
+    reading: Mutex<Reading>,
+}
+
+#[derive(Debug)]
+struct Reading {
+    /// As long as there may be something to read: whoever has many of them has few descriptors.
+    file: Option<Arc<dyn File>>,
     /// How many bytes of the file are in the copy.
-    loaded: Mutex<usize>,
+    loaded: usize,
 }
 
 impl LoadedSegment {
@@ -31,34 +37,46 @@ impl LoadedSegment {
         if len == 0 {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the segment is empty"));
         }
-        let mut this = Self { copy: AnonymousSegment::new(len)?, file, loaded: Mutex::new(0) };
+        let reading = Mutex::new(Reading { file: Some(file), loaded: 0 });
+        let this = Self { copy: AnonymousSegment::new(len)?, reading };
         // Of the header no more: its counters must not cover bytes that are not here.
-        this.load(IDENTITY_BYTES)?;
-        this.loaded = Mutex::new(FIRST_RECORD.min(len));
+        this.load(&mut this.reading(), IDENTITY_BYTES)?;
+        this.reading().loaded = FIRST_RECORD.min(len);
         Ok(this)
+    }
+
+    fn reading(&self) -> MutexGuard<'_, Reading> {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads what is there now: the bytes that the counter at `limit` covers, and then the counters. The file has
     /// a whole header.
     pub(super) fn follow(&self, limit: usize) -> io::Result<()> {
+        let mut reading = self.reading();
+        let Some(file) = reading.file.clone() else { return Ok(()) };
         // In this order: a segment seen sealed has its final limit.
-        let sealed = self.counter_in_file(SEALED)?;
-        let first_seq = self.counter_in_file(FIRST_SEQ)?;
-        let end = self.counter_in_file(limit)?;
-        self.load(usize::try_from(end).unwrap_or(usize::MAX))?;
+        let sealed = counter_in_file(&*file, SEALED)?;
+        let first_seq = counter_in_file(&*file, FIRST_SEQ)?;
+        let end = counter_in_file(&*file, limit)?;
+        self.load(&mut reading, usize::try_from(end).unwrap_or(usize::MAX))?;
         for (counter, value) in [(FIRST_SEQ, first_seq), (limit, end), (SEALED, sealed)] {
-            // Another thread may have seen more meanwhile.
             self.memory().counter(counter).fetch_max(value, Ordering::AcqRel);
+        }
+        if sealed != 0 {
+            reading.file = None;
         }
         Ok(())
     }
 
-    /// Reads all of it, whatever its counters say.
+    /// Reads all of it, whatever its counters say, which is all that is ever read of it.
     pub(super) fn load_all(&self) -> io::Result<()> {
-        self.load(self.memory().len())?;
-        if self.memory().len() >= FIRST_RECORD {
+        let mut reading = self.reading();
+        self.load(&mut reading, self.memory().len())?;
+        if let Some(file) = reading.file.take()
+            && self.memory().len() >= FIRST_RECORD
+        {
             for counter in [SYNCED, COMMITTED, PUBLISHED] {
-                let value = self.counter_in_file(counter)?;
+                let value = counter_in_file(&*file, counter)?;
                 self.memory().counter(counter).fetch_max(value, Ordering::AcqRel);
             }
         }
@@ -66,37 +84,37 @@ impl LoadedSegment {
     }
 
     /// Has the first `end` bytes of the file, or all there are, in the copy.
-    fn load(&self, end: usize) -> io::Result<()> {
+    fn load(&self, reading: &mut Reading, end: usize) -> io::Result<()> {
         let end = end.min(self.memory().len());
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let Reading { file: Some(file), loaded } = reading else { return Ok(()) };
         let mut buffer = vec![0; end.saturating_sub(*loaded).min(1 << 20)];
         while *loaded < end {
             let part = buffer.len().min(end - *loaded);
             let Some(part) = buffer.get_mut(..part) else { break };
-            self.file.read_exact_at(part, *loaded as u64)?;
-            // SAFETY: only the holder of `loaded` writes, each byte once, and no counter covers these yet.
+            file.read_exact_at(part, *loaded as u64)?;
+            // SAFETY: only the holder of `reading` writes, each byte once, and no counter covers these yet.
             unsafe { self.memory().write(*loaded, part) };
             *loaded += part.len();
         }
         Ok(())
     }
+}
 
-    /// A counter as the file has it now.
-    fn counter_in_file(&self, offset: usize) -> io::Result<u64> {
-        let read = || -> io::Result<u64> {
-            let mut word = [0; 8];
-            self.file.read_exact_at(&mut word, offset as u64)?;
-            Ok(u64::from_ne_bytes(word))
-        };
-        // The kernel copies the word byte by byte if it likes: believe what was seen twice.
-        let mut value = read()?;
-        loop {
-            let again = read()?;
-            if again == value {
-                return Ok(value);
-            }
-            value = again;
+/// A counter as the file has it now.
+fn counter_in_file(file: &dyn File, offset: usize) -> io::Result<u64> {
+    let read = || -> io::Result<u64> {
+        let mut word = [0; 8];
+        file.read_exact_at(&mut word, offset as u64)?;
+        Ok(u64::from_ne_bytes(word))
+    };
+    // The kernel copies the word byte by byte if it likes: believe what was seen twice.
+    let mut value = read()?;
+    loop {
+        let again = read()?;
+        if again == value {
+            return Ok(value);
         }
+        value = again;
     }
 }
 

@@ -17,8 +17,9 @@ use std::ptr::NonNull;
 pub(super) struct MappedSegment {
     memory: SegmentMemory,
     map: MmapRaw,
-    file: OsFile,
-    writable: bool,
+    /// Of one that is written. One that is only read keeps no descriptor: the mapping needs none, and a dead writer may have left
+    /// more segments than a process may have files open.
+    file: Option<OsFile>,
 }
 
 impl MappedSegment {
@@ -32,7 +33,7 @@ impl MappedSegment {
         // would be a SIGBUS in the middle of somebody's log call.
         reserve_for_mapping(&file, len as u64)?;
         let map = MmapOptions::new().len(len).map_raw(&file).map_err(or_unsupported)?;
-        Self::new(file, map, true)
+        Self::new(map, Some(OsFile(file)))
     }
 
     pub(super) fn open(path: &Path) -> io::Result<Self> {
@@ -44,15 +45,20 @@ impl MappedSegment {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the segment is empty"));
         }
         let map = MmapOptions::new().len(len).map_raw_read_only(&file).map_err(or_unsupported)?;
-        Self::new(file, map, false)
+        Self::new(map, None)
     }
 
-    fn new(file: std::fs::File, map: MmapRaw, writable: bool) -> io::Result<Self> {
+    fn new(map: MmapRaw, file: Option<OsFile>) -> io::Result<Self> {
         let start = NonNull::new(map.as_mut_ptr()).ok_or_else(|| io::Error::other("mapped at null"))?;
         // SAFETY: the mapping is page-aligned, has this length, and lives as long as `map`, which is kept
         // beside the memory. Only a segment from `create` is ever written.
         let memory = unsafe { SegmentMemory::new(start, map.len()) };
-        Ok(Self { memory, map, file: OsFile(file), writable })
+        Ok(Self { memory, map, file })
+    }
+
+    fn written_file(&self) -> io::Result<&OsFile> {
+        let only_read = || io::Error::new(io::ErrorKind::InvalidInput, "the segment was opened for reading");
+        self.file.as_ref().ok_or_else(only_read)
     }
 
     /// The part of the segment from `offset` on, `len` bytes long or to its end. The kernel wants it to begin with a page.
@@ -113,38 +119,34 @@ impl Segment for MappedSegment {
     fn write_by_call(&self, offset: usize, bytes: &[u8]) -> io::Result<()> {
         check(&self.memory, offset, bytes.len())?;
         // Linux says that a shared mapping and calls have the same pages. A segment that was opened is not written.
-        if !self.writable || cfg!(not(target_os = "linux")) {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "a call does not reach the memory"));
+        match &self.file {
+            Some(file) if cfg!(target_os = "linux") => file.write_all_at(bytes, offset as u64),
+            _ => Err(io::Error::new(io::ErrorKind::Unsupported, "a call does not reach the memory")),
         }
-        self.file.write_all_at(bytes, offset as u64)
     }
 
     fn sync(&self, offset: usize, len: usize) -> io::Result<()> {
         check(&self.memory, offset, len)?;
-        // On Linux, msync of a range is an fdatasync of that range, the mapping's dirty pages included. But
-        // it passes over mappings of files opened for reading, and elsewhere it may stop at the device's
-        // cache; there the whole file is synced.
-        if self.writable && cfg!(target_os = "linux") {
-            self.map.flush_range(offset, len)
-        } else {
-            self.file.sync_data()
-        }
+        let file = self.written_file()?;
+        // On Linux, msync of a range is an fdatasync of that range, the mapping's dirty pages included. Elsewhere it may stop
+        // at the device's cache; there the whole file is synced.
+        if cfg!(target_os = "linux") { self.map.flush_range(offset, len) } else { file.sync_data() }
     }
 
     fn sync_zeros(&self, len: usize) -> io::Result<()> {
         check(&self.memory, 0, len)?;
-        sync_zeros(&self.file, len)
+        sync_zeros(self.written_file()?, len)
     }
 
     fn fill(&self, len: usize, piece_bytes: usize) {
-        if self.writable {
-            super::pieces::fill(&self.file.0, &self.map, len.min(self.map.len()), piece_bytes);
+        if let Some(file) = &self.file {
+            super::pieces::fill(&file.0, &self.map, len.min(self.map.len()), piece_bytes);
         }
     }
 
     fn prefault(&self, offset: usize, len: usize) {
         let Range { start, end } = self.pages(offset, len);
-        if self.writable && start < end {
+        if self.file.is_some() && start < end {
             let _older_kernels_fault_later = populate(&self.map, start, end - start);
         }
     }
@@ -166,7 +168,7 @@ impl Segment for MappedSegment {
 
     fn truncate(&self, len: usize) -> io::Result<()> {
         check(&self.memory, len, 0)?;
-        self.file.set_len(len as u64)
+        self.written_file()?.set_len(len as u64)
     }
 }
 

@@ -151,7 +151,9 @@ impl Fs for SimFs {
                 return Err(told_not_to("map"));
             }
             let (region, len) = (bytes.map(false), bytes.len() as usize);
-            Ok(((inode, world.open_handle(self.process, inode)), region, len))
+            let handle = world.open_handle(self.process, inode);
+            world.only_mapped.insert(handle);
+            Ok(((inode, handle), region, len))
         })?;
         Ok(Arc::new(SimSegment::new(region, len, self.handle(path, opened), true, false)))
     }

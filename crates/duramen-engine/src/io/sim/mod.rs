@@ -217,7 +217,8 @@ impl Sim {
     }
 
     /// How many files, segments and locks a process may hold open; `None`, the default, is without end.
-    /// One more fails with `EMFILE`. Listing or syncing a directory needs one too, for the moment.
+    /// One more fails with `EMFILE`. Listing or syncing a directory needs one too, for the moment, and so does mapping a segment
+    /// to read it.
     pub fn set_max_open_files(&self, max_open_files: Option<usize>) {
         self.world().limits.max_open_files = max_open_files;
     }
@@ -245,9 +246,9 @@ impl Sim {
         self.world().used_bytes()
     }
 
-    /// How many files, segments and locks are open, in all processes.
+    /// How many files, segments that are written, and locks are open, in all processes.
     pub fn open_files(&self) -> usize {
-        self.world().handles.len()
+        self.world().open_files().count()
     }
 
     /// The paths of all files, sorted, relative to the root.

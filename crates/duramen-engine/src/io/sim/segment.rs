@@ -88,6 +88,9 @@ impl Segment for SimSegment {
 
     fn sync(&self, offset: usize, len: usize) -> io::Result<()> {
         self.check(offset, len)?;
+        if !self.writable {
+            return Err(errno(Errno::INVAL));
+        }
         let range = format_args!(" {offset}..{}", offset + len);
         self.handle.operate(OperationKind::Sync, range, |world, fault| {
             let bytes = world.bytes_mut(self.handle.inode)?;

@@ -25,6 +25,7 @@ impl Shared {
             next_inode: ROOT + 1,
             pending: Vec::new(),
             handles: BTreeMap::new(),
+            only_mapped: BTreeSet::new(),
             next_handle: 0,
             locks: BTreeMap::new(),
             processes: BTreeSet::new(),
@@ -100,6 +101,8 @@ pub(super) struct World {
     /// Open files, segments and locks: the process and the inode of each.
     pub(super) handles: BTreeMap<u64, (u64, u64)>,
     pub(super) next_handle: u64,
+    /// Those of them that keep a file's bytes and take no descriptor.
+    pub(super) only_mapped: BTreeSet<u64>,
     /// Locked inodes and by which handles; whether to the exclusion of others.
     pub(super) locks: BTreeMap<(u64, u64), bool>,
     pub(super) processes: BTreeSet<u64>,
@@ -133,7 +136,7 @@ impl World {
             }
         }
         if kind.opens() {
-            let open = self.handles.values().filter(|(owner, _)| *owner == process).count();
+            let open = self.open_files().filter(|owner| *owner == process).count();
             if self.limits.max_open_files.is_some_and(|max| open >= max) {
                 return Err(errno(Errno::MFILE));
             }
@@ -167,7 +170,14 @@ impl World {
         self.next_handle
     }
 
+    /// The processes that have files, segments and locks open, once for each.
+    pub(super) fn open_files(&self) -> impl Iterator<Item = u64> {
+        let takes_one = |(id, _): &(&u64, _)| !self.only_mapped.contains(id);
+        self.handles.iter().filter(takes_one).map(|(_, (owner, _))| *owner)
+    }
+
     fn close_handle(&mut self, id: u64) {
+        self.only_mapped.remove(&id);
         if self.handles.remove(&id).is_some() {
             self.locks.retain(|(_, holder), _| *holder != id);
             self.forget_unreachable();

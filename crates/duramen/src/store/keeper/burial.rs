@@ -11,7 +11,7 @@ use duramen_engine::io::Lock;
 use duramen_engine::wal::{self, RecoveredSegment, WalRecoveryMode, WriterDir};
 use std::io::ErrorKind;
 
-/// So many writers are buried together: each takes a descriptor or two until it is.
+/// So many writers are buried together: each takes a descriptor until it is.
 pub(super) const MOST_TOGETHER: usize = 64;
 
 /// What a dead writer left, to be flushed.
