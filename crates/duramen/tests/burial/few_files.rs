@@ -53,6 +53,22 @@ fn tables_are_merged() {
     assert!(least < 16, "{least} were needed");
 }
 
+/// What did not fit is not tried again each time.
+#[test]
+fn hardly_a_merge_is_begun_in_vain() {
+    let sim = Sim::new(1);
+    many_tables(&sim, 70);
+    sim.set_max_open_files(Some(20));
+    let from = sim.operations() as usize;
+    options(sim.env()).open("/logs").unwrap().compact().unwrap();
+    let count = |what: &str| {
+        let is_it = |line: &&String| line.starts_with(what) && line.contains(".sst");
+        sim.trace().iter().skip(from).filter(is_it).count()
+    };
+    let (begun, ended) = (count("create "), count("rename "));
+    assert!(ended > 4 && begun > ended && begun <= ended + 3, "{begun} begun, {ended} ended");
+}
+
 /// A store of 40 lines, each in a segment of its own, none of which is in a table; and who has written them.
 fn many_segments(sim: &Sim) -> (SimProcess, Store) {
     drop(options(sim.spawn_process().env()).open("/logs").unwrap());

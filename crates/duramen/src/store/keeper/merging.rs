@@ -14,6 +14,37 @@ const FEWEST_MERGED: usize = 2;
 /// How often to look for what is to be flushed while tables are merged.
 const FLUSH_EVERY_WHILE_MERGING: Duration = Duration::from_millis(200);
 
+/// After so long there may be more descriptors: what is tried in vain is done twice.
+const MORE_AFTER: Duration = Duration::from_secs(60);
+
+/// How many tables are merged together: fewer, once there were too few descriptors for it.
+#[derive(Debug)]
+pub(super) struct MergedTogether {
+    most: usize,
+    /// When that was said.
+    since: Duration,
+}
+
+impl Default for MergedTogether {
+    fn default() -> Self {
+        Self { most: usize::MAX, since: Duration::ZERO }
+    }
+}
+
+impl MergedTogether {
+    fn most(&mut self, now: Duration) -> usize {
+        if now.saturating_sub(self.since) >= MORE_AFTER {
+            *self = Self { most: self.most.saturating_mul(2), since: now };
+        }
+        self.most
+    }
+
+    /// There were too few for so many.
+    fn cut(&mut self, tried: usize, now: Duration) {
+        *self = Self { most: (tried / 2).max(FEWEST_MERGED), since: now };
+    }
+}
+
 impl Keeper {
     /// Merges tables of one day, whose lines had at most so many bytes, if there are enough of them: as many together as there
     /// are descriptors for. Whether there were, and `stop` did not end it. Flushes meanwhile: a merge may take minutes, and
@@ -30,7 +61,7 @@ impl Keeper {
         let Some(mut inputs) = picked else { return Ok(false) };
         let (tables, mut flusher) = (self.tables.clone(), self.flusher()?);
         let merged = loop {
-            inputs.truncate(self.most_merged);
+            inputs.truncate(self.together.most(self.shared.env.clock.monotonic()));
             let number = self.reserve_table()?;
             let merge = |go_on: &mut dyn FnMut() -> bool| {
                 compact::merge(&mut flusher, &tables, &inputs, number, go_on)
@@ -46,7 +77,7 @@ impl Keeper {
             // Each may have had one, and so had what was to be flushed meanwhile. The new table may have its name already.
             self.tables.close_all();
             self.find_unnamed_from(number)?;
-            self.most_merged = (inputs.len() / 2).max(FEWEST_MERGED);
+            self.together.cut(inputs.len(), self.shared.env.clock.monotonic());
         };
         let table = match merged {
             Err(e) if e.is_corruption() => {
@@ -63,8 +94,6 @@ impl Keeper {
             remove_tables: inputs.iter().map(|meta| meta.number).collect(),
             ..Edit::default()
         })?;
-        // There may be more descriptors by now.
-        self.most_merged = self.most_merged.saturating_mul(2);
         Ok(true)
     }
 
@@ -103,5 +132,22 @@ impl Keeper {
     /// Writes one table at a time, beside the flushes.
     pub(super) fn flusher(&self) -> Result<Flusher> {
         Flusher::new(self.shared.env.clone(), self.shared.layout.clone(), 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_did_not_fit_is_tried_again_after_a_while_and_twice_as_much_later() {
+        let mut together = MergedTogether::default();
+        let mut most = |s| together.most(Duration::from_secs(s));
+        assert_eq!((most(0), most(100)), (usize::MAX, usize::MAX));
+        together.cut(70, Duration::from_secs(100));
+        let mut most = |s| together.most(Duration::from_secs(s));
+        assert_eq!([100, 159, 160, 200, 219, 220].map(&mut most), [35, 35, 70, 70, 70, 140]);
+        together.cut(3, Duration::from_secs(230));
+        assert_eq!(together.most(Duration::from_secs(280)), FEWEST_MERGED);
     }
 }

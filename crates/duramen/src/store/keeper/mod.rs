@@ -32,6 +32,7 @@ use duramen_engine::io::Lock;
 use duramen_engine::manifest::{Edit, Manifest, State};
 use duramen_engine::wal::{self, SegmentReader, WriterDir};
 use flushing::{FLUSH_GROUP_BYTES, Job};
+use merging::MergedTogether;
 use removal::Leaving;
 use retain::RetainState;
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,8 +62,7 @@ pub(crate) struct Keeper {
     pub(crate) flush_failed: bool,
     /// So many dead writers are buried together: fewer, once there were too few descriptors for it.
     most_together: usize,
-    /// So many tables are merged: fewer, likewise, and twice as many after each time that it went well.
-    most_merged: usize,
+    together: MergedTogether,
     _lock: Box<dyn Lock>,
 }
 
@@ -111,7 +111,7 @@ impl Keeper {
             rewriting: false,
             flush_failed: false,
             most_together: MOST_TOGETHER,
-            most_merged: usize::MAX,
+            together: MergedTogether::default(),
             _lock: lock,
         };
         keeper.find_unnamed()?;
