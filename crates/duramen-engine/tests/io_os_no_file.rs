@@ -16,6 +16,7 @@ fn make_all(dir: &Path) {
     symlink(dir.join("dir"), dir.join("link to a dir")).unwrap();
     symlink(dir.join("pipe"), dir.join("link to a pipe")).unwrap();
     symlink("/dev/zero", dir.join("link to a device")).unwrap();
+    symlink("link to itself", dir.join("link to itself")).unwrap();
 }
 
 #[test]
@@ -30,6 +31,7 @@ fn nothing_but_a_file_is_opened() {
             fs.open(&path, OpenMode::ReadWrite).err(),
             fs.open_segment(&path).err(),
             fs.try_lock_shared(&path).err(),
+            fs.try_lock(&path).err(),
         ];
         assert!(!is_file, "{name}");
         for error in refused {

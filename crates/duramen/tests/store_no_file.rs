@@ -17,7 +17,8 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-const KINDS: [&str; 5] = ["pipe", "socket", "directory", "link to a directory", "link to nothing"];
+const KINDS: [&str; 6] =
+    ["pipe", "socket", "directory", "link to a directory", "link to itself", "link to nothing"];
 
 fn make(kind: &str, path: &Path, elsewhere: &Path) {
     match kind {
@@ -28,6 +29,7 @@ fn make(kind: &str, path: &Path, elsewhere: &Path) {
             std::fs::write(path.join("mine"), "x").unwrap();
         }
         "link to a directory" => symlink(elsewhere, path).unwrap(),
+        "link to itself" => symlink(path, path).unwrap(),
         _ => symlink(elsewhere.join("not there"), path).unwrap(),
     }
 }
@@ -128,5 +130,73 @@ fn in_a_tables_place_it_keeps_no_other_table_from_anything() {
         assert_eq!(copied.missing_tables, 1, "{kind}");
         append(&store, 90..100);
         store.flush().expect(kind);
+    }
+}
+
+/// Then nothing tells whether a writer lives: its last lines stay where they are, in every answer, and all others are served.
+#[test]
+fn in_a_locks_place_it_keeps_no_other_writer_from_anything() {
+    let _alone = alone();
+    for kind in KINDS {
+        let dir = tempfile::tempdir().unwrap();
+        let elsewhere = dir.path().join("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        let root = dir.path().join("store");
+        let writer = store_in(&root);
+        let other = options().keeper(false).open(&root).unwrap();
+        append(&other, 20..30);
+        drop(other);
+        std::fs::remove_file(writer.join("LOCK")).unwrap();
+        make(kind, &writer.join("LOCK"), &elsewhere);
+        let store = options().open(&root).unwrap();
+        for n in 3..6 {
+            append(&store, n * 10..n * 10 + 10);
+            store.flush().expect(kind);
+            store.compact().expect(kind);
+        }
+        assert_eq!(rows(&store), 60, "{kind}");
+        assert!(store.verify(&mut |_| {}).unwrap().damage.is_empty(), "{kind}");
+        // Such a link is one to a lock that was not there yet.
+        let is_told = kind != "link to nothing";
+        let writers = || std::fs::read_dir(root.join("wal")).unwrap().count();
+        assert_eq!((writer.exists(), writers()), (is_told, 1 + usize::from(is_told)), "{kind}");
+        let told = store.incidents().messages;
+        assert_eq!(
+            told.iter().filter(|told| told.contains("LOCK")).count(),
+            usize::from(is_told),
+            "{told:?}"
+        );
+        if is_told {
+            std::fs::rename(writer.join("LOCK"), dir.path().join("away")).unwrap();
+        }
+        store.flush().expect(kind);
+        assert_eq!((rows(&store), writers()), (60, 1), "{kind}");
+    }
+}
+
+/// A link that leads nowhere has a name in quarantine, too: what is kept there gets another.
+#[test]
+fn a_damaged_segment_is_kept_beside_a_link_of_its_name() {
+    let _alone = alone();
+    for kind in KINDS {
+        let dir = tempfile::tempdir().unwrap();
+        let elsewhere = dir.path().join("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        let root = dir.path().join("store");
+        let writer = store_in(&root);
+        let segment = writer.join("00000001.wal");
+        let mut bytes = std::fs::read(&segment).unwrap();
+        let at = bytes.windows(7).position(|text| text == b"line 14").unwrap();
+        bytes[at] = b'f';
+        std::fs::write(&segment, &bytes).unwrap();
+        let quarantine = root.join("quarantine");
+        std::fs::create_dir_all(&quarantine).unwrap();
+        let name = format!("{}-00000001.wal", writer.file_name().unwrap().to_string_lossy());
+        make(kind, &quarantine.join(&name), &elsewhere);
+        let store = options().open(&root).unwrap();
+        store.flush().expect(kind);
+        assert_eq!(rows(&store), 19, "{kind}");
+        assert!(!writer.exists(), "{kind}");
+        assert!(std::fs::read(quarantine.join(format!("{name}.2"))).unwrap() == bytes, "{kind}");
     }
 }

@@ -103,7 +103,7 @@ impl Fs for OsFs {
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
-        path.try_exists()
+        path.try_exists().or_else(|e| if leads_to_itself(&e) { Ok(false) } else { Err(e) })
     }
 
     fn links(&self, path: &Path) -> io::Result<u64> {
@@ -116,6 +116,7 @@ impl Fs for OsFs {
     }
 
     fn try_lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
+        must_be_file(path).or_else(|e| if e.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(e) })?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let file = NotInherited::open(|| options.open(path))?;
@@ -140,17 +141,24 @@ impl Fs for OsFs {
 /// Refuses what is there and is no file: opening a pipe waits for who writes to it, and what a device tells of itself is not so.
 /// Asked before, for who opens without waiting may be refused a file as well (`fcntl(2)`: a lease on it).
 pub(super) fn must_be_file(path: &Path) -> io::Result<()> {
-    if fs::metadata(path)?.is_file() {
-        return Ok(());
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() => return Ok(()),
+        Err(e) if !leads_to_itself(&e) => return Err(e),
+        _ => {}
     }
-    let what = "it is no file, but a directory, a pipe, a socket or a device";
+    let what = "it is no file, but a directory, a pipe, a socket, a device or a link to itself";
     Err(io::Error::new(io::ErrorKind::IsADirectory, what))
+}
+
+/// Whether links lead nowhere else: as with one that leads to what is not there, nothing is there.
+fn leads_to_itself(error: &io::Error) -> bool {
+    rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::LOOP)
 }
 
 /// Whether a link leads to a file, and its length. Of what cannot be looked at, whoever opens it hears why.
 fn look_behind(link: &Path) -> (bool, u64) {
     match fs::metadata(link) {
         Ok(found) => (found.is_file(), found.len()),
-        Err(e) => (e.kind() != io::ErrorKind::NotFound, 0),
+        Err(e) => (e.kind() != io::ErrorKind::NotFound && !leads_to_itself(&e), 0),
     }
 }

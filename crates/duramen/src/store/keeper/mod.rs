@@ -36,10 +36,14 @@ use merging::MergedTogether;
 use removal::Leaving;
 use retain::RetainState;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) use directories::{make_readers_locks, refuse_tables_without_manifest};
+
+/// In the place of a segment's number, where its writer's lock is meant.
+const NO_SEGMENT: u64 = 0;
 
 /// The keeper's power over the store, as long as it lives.
 #[derive(Debug)]
@@ -49,7 +53,7 @@ pub(crate) struct Keeper {
     flusher: Flusher,
     /// Segments of living writers that were not sealed when last looked at.
     watched: BTreeMap<(u64, u64), Arc<SegmentReader>>,
-    /// Segments of living writers that cannot be read, and of which it was told.
+    /// Segments of living writers, and locks of writers, that cannot be read, and of which it was told.
     told_damaged: BTreeSet<(u64, u64)>,
     tables: Arc<TableCache>,
     leaving: Leaving,
@@ -161,9 +165,19 @@ impl Keeper {
         if Some(writer.writer_id) == self.shared.living_writer() {
             return self.flush_living(writer);
         }
-        match wal::lock_writer_dir(&self.shared.env, &writer.path)? {
-            Some(lock) => self.find_left(writer, lock).map(|left| dead.add(left)),
-            None => self.flush_living(writer),
+        match wal::lock_writer_dir(&self.shared.env, &writer.path) {
+            Ok(Some(lock)) => self.find_left(writer, lock).map(|left| dead.add(left)),
+            Ok(None) => self.flush_living(writer),
+            Err(EngineError::Io { path, source, .. }) if source.kind() == ErrorKind::IsADirectory => {
+                if self.told_damaged.insert((writer.writer_id, NO_SEGMENT)) {
+                    self.shared.incident(format!(
+                        "{}: {source}: so nothing tells whether its writer lives, and what that wrote last stays where it is until this is moved away",
+                        path.display()
+                    ));
+                }
+                self.flush_living(writer)
+            }
+            Err(e) => Err(e.into()),
         }
     }
 

@@ -65,7 +65,9 @@ impl Keeper {
             let name = to.file_name().unwrap_or_default().to_string_lossy();
             known.contains_key(&key_of(&name))
         };
-        while env.fs.exists(&to).map_err(EngineError::io("look for", &to))? || is_known(&to) {
+        // A link that leads nowhere has its name, too.
+        let is_link = |to: &Path| env.fs.links(to).is_ok();
+        while env.fs.exists(&to).map_err(EngineError::io("look for", &to))? || is_link(&to) || is_known(&to) {
             if will_do(&to) {
                 return Ok(None);
             }
