@@ -225,6 +225,10 @@ impl Inner {
                 break Ok(());
             }
             let free = active.records == 0 || state.may_retire(active, &self.options);
+            if state.drop_wrong() {
+                helped_at = None;
+                continue;
+            }
             let fits = |p: &Prepared| need.segment_bytes() <= p.tail.end() + p.tail.room();
             if free && state.prepared.as_ref().is_some_and(fits) {
                 if state.retire_active().is_none() {

@@ -349,15 +349,28 @@ impl State {
         }
     }
 
-    /// The active segment has come to where the next is asked for. Whether there is something to prepare.
+    /// The active segment, which takes records, has come to where the next is asked for. Whether there is something to prepare.
     #[cold]
     pub(super) fn ask_for_next(&mut self) -> bool {
         let Some(active) = &mut self.active else { return false };
         active.prepare_at = usize::MAX;
-        // It would have a recovery believe that the active one may be missing.
-        let wrong = self.prepared.take_if(|prepared| Self::passes_over(prepared, active));
-        self.discarded.extend(wrong.and_then(|unused| unused.handle.path.clone()));
+        self.drop_prepared_that_passes_over();
         self.prepared.is_none() && self.want(segment_bytes_for(0))
+    }
+
+    /// Does without the prepared segment, if it says that the active one took nothing, though that has records. Whether it did.
+    pub(super) fn drop_wrong(&mut self) -> bool {
+        self.active.as_ref().is_some_and(|active| active.records > 0) && self.drop_prepared_that_passes_over()
+    }
+
+    /// It would have a recovery believe that the active one may be missing. A record may have come while it was made, and none
+    /// behind that one before it is needed.
+    fn drop_prepared_that_passes_over(&mut self) -> bool {
+        let Some(active) = &self.active else { return false };
+        let wrong = self.prepared.take_if(|prepared| Self::passes_over(prepared, active));
+        let is_wrong = wrong.is_some();
+        self.discarded.extend(wrong.and_then(|unused| unused.handle.path.clone()));
+        is_wrong
     }
 
     /// Ends the active segment: with a SEAL behind its records, or, if it has none, as if it had never been.
@@ -382,9 +395,10 @@ impl State {
 mod tests {
     use crate::Result;
     use crate::io::sim::{Fault, Sim};
+    use crate::wal::names::segment_path;
     use crate::wal::options::Background;
-    use crate::wal::writer::handle::{LITTLE_BYTES, START_BYTES};
-    use crate::wal::{Wal, WalOptions, WriteOptions};
+    use crate::wal::writer::handle::{LITTLE_BYTES, START_BYTES, Takes};
+    use crate::wal::{SegmentReader, Wal, WalOptions, WriteOptions};
     use std::path::Path;
 
     #[test]
@@ -495,6 +509,38 @@ mod tests {
         assert_eq!(wal.inner.state().metrics.prepare_failures, 0);
         assert!(wal.inner.state().discarded.is_empty());
         wal.append(0, 1, b"on it goes", WriteOptions::default())?;
+        Ok(())
+    }
+
+    /// A record comes while a segment is made that is to follow an empty one, and none after it before that is needed.
+    #[test]
+    fn a_segment_that_passes_over_one_with_records_is_not_used() -> Result<()> {
+        for long in [false, true] {
+            let options = WalOptions {
+                background: Background::Manual,
+                first_segment_bytes: 128 << 10,
+                idle_segment_bytes: 128 << 10,
+                ..WalOptions::default()
+            };
+            let env = Sim::new(1).env();
+            let wal = Wal::create(&env, Path::new("/wal"), options)?;
+            let bytes = if long { 256 << 10 } else { 128 << 10 };
+            // What preparing does, with the record between.
+            let (number, _) = wal.inner.state().next_segment(bytes);
+            let follows = wal.inner.state().end.number;
+            wal.append(0, 1, b"first", WriteOptions::default())?;
+            let made = wal.inner.make_segment(number, follows, bytes, Takes::Little)?;
+            wal.inner.state().prepared = Some(made);
+            wal.inner.state().check_prepared();
+            if !long {
+                wal.rotate()?;
+            }
+            wal.append(0, 1, &vec![7; bytes / 2], WriteOptions::default())?;
+            let dir = wal.writer_dir().ok_or_else(|| crate::Error::InvalidArgument("no directory".into()))?;
+            let number = wal.inner.state().active.as_ref().map_or(0, |active| active.handle.number);
+            let reader = SegmentReader::open(&env, &segment_path(dir, number))?;
+            assert_eq!(reader.and_then(|reader| reader.follows()), Some(1), "segment {number}");
+        }
         Ok(())
     }
 }
