@@ -223,6 +223,74 @@ fn a_line_that_is_not_whole_counts_as_a_body_does() {
     }
 }
 
+/// As one byte now and then would hold it for ever.
+#[test]
+fn a_message_that_does_not_end_holds_memory_for_a_while_only() {
+    let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let addresses = [free(), free(), free()];
+    let server = Server::start_with(move |settings| {
+        settings.message_timeout_ms = Some(400);
+        settings.max_bodies_bytes = Some(4 << 20);
+        (settings.syslog_listen, settings.gelf_listen) = (vec![addresses[0]], vec![addresses[1]]);
+        settings.fluent_listen = vec![addresses[2]];
+    });
+    let metric = |name: &str| metric(&server, name);
+    let mut short = TcpStream::connect(addresses[0]).unwrap();
+    short.write_all(b"<13>sh").unwrap();
+    for (address, before, begin, protocol) in [
+        (addresses[0], &b"<13>before\n"[..], &b"<13>"[..], "syslog"),
+        (addresses[1], b"{\"short_message\":\"before\"}\0", b"{\"short_message\":\"", "gelf"),
+        (addresses[2], b"\x93\xa1t\x01\x81\xa1a\xa1b", b"\x93\xa1t\x01\x81\xa1a\xdb\0\x0f\xff\xff", "fluent"),
+    ] {
+        let rejected = || metric(&format!("duramen_rejected_lines_total{{protocol=\"{protocol}\"}}"));
+        let taken = || metric(&format!("duramen_ingested_lines_total{{protocol=\"{protocol}\"}}"));
+        let mut slow = TcpStream::connect(address).unwrap();
+        slow.write_all(&[before, begin, &[b'x'; 100_000]].concat()).unwrap();
+        wait_until(&|| metric("duramen_bodies_free_bytes") < (4 << 20) - 90_000);
+        let clock = Env::os().clock;
+        let began = clock.monotonic();
+        // It is always sending.
+        while metric("duramen_bodies_free_bytes") < 4 << 20 {
+            _ = slow.write_all(b"x");
+            assert!(clock.monotonic() - began < Duration::from_secs(20), "{protocol}");
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+        assert!(clock.monotonic() - began > Duration::from_millis(250), "{protocol}");
+        wait_until(&|| (taken(), rejected()) == (1, 1));
+        slow.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        assert!(matches!(slow.read(&mut [0; 8]), Ok(0) | Err(_)), "it is hung up on");
+    }
+    // Messages that end are taken however long it goes on; and what holds little is waited for.
+    let mut busy = TcpStream::connect(addresses[0]).unwrap();
+    for _ in 0..12 {
+        busy.write_all(&[b"<13>", &[b'y'; 40_000][..]].concat()).unwrap();
+        std::thread::park_timeout(Duration::from_millis(60));
+        busy.write_all(b"\n<13>").unwrap();
+    }
+    short.write_all(b"ort\n").unwrap();
+    wait_until(&|| metric("duramen_ingested_lines_total{protocol=\"syslog\"}") == 14);
+    assert_eq!(metric("duramen_rejected_lines_total{protocol=\"syslog\"}"), 1);
+}
+
+/// Memory that was needed for a long one before it is given back after a second, and counted no more.
+#[test]
+fn a_short_message_behind_a_long_one_may_take_its_time() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let server = Server::start_with(move |settings| {
+        settings.message_timeout_ms = Some(2_000);
+        settings.max_bodies_bytes = Some(4 << 20);
+        settings.syslog_listen = vec![free];
+    });
+    let left = || metric(&server, "duramen_bodies_free_bytes");
+    let mut stream = TcpStream::connect(free).unwrap();
+    stream.write_all(&[b"<13>", &[b'x'; 500_000][..], b"\n<13>sh"].concat()).unwrap();
+    wait_until(&|| left() < 4 << 20);
+    wait_until(&|| left() == 4 << 20);
+    std::thread::park_timeout(Duration::from_millis(2_500));
+    stream.write_all(b"ort\n").unwrap();
+    wait_until(&|| metric(&server, "duramen_ingested_lines_total{protocol=\"syslog\"}") == 2);
+}
+
 /// Where each batch waits for the device, entries that came count; they need no more room than they have to go into the store.
 #[test]
 fn whole_lines_are_kept_where_there_is_no_memory_to_wait_in() {

@@ -1,6 +1,6 @@
 //! Fluent's forward protocol over TCP.
 
-use super::{READ_BYTES, Resting, broken, persist, read};
+use super::{Patience, READ_BYTES, Resting, broken, no_memory, persist, read};
 use crate::app::Shared;
 use crate::intake::Intake;
 use duramen_wire::Params;
@@ -20,9 +20,10 @@ pub(super) async fn stream(
     let mut intake = Intake::new(app, app.tenants.own(), "fluent");
     let (mut buffer, mut acks) = (vec![0; READ_BYTES], Vec::new());
     let mut share = app.bodies.share(app.tenants.own());
-    let mut rest = Resting::default();
+    let (mut rest, mut patience) = (Resting::default(), Patience::default());
     loop {
-        let Some(len) = read(&mut stream, &mut buffer, app, &mut rest).await? else {
+        let Some(len) = read(&mut stream, &mut buffer, app, &mut rest, &mut patience).await? else {
+            patience.check(&mut intake, app)?;
             forward.rest(app.env.clock.now_unix_ns());
             intake.decoded.rest();
             continue;
@@ -31,6 +32,7 @@ pub(super) async fn stream(
             return Ok(());
         }
         intake.received(len);
+        let before = forward.buffered_bytes();
         let fed = forward.feed(&buffer[..len], app.env.clock.now_unix_ns(), &mut intake.decoded, &mut acks);
         if let Err(e) = &fed {
             intake.refuse(e.to_string());
@@ -52,6 +54,8 @@ pub(super) async fn stream(
         }
         fed.map_err(broken)?;
         // A message that is not whole counts as a body does.
-        share.resize(forward.buffered_bytes()).map_err(|e| std::io::Error::other(e.message))?;
+        share.resize(forward.buffered_bytes()).map_err(no_memory)?;
+        patience.holds(share.bytes(), share.bytes() < before + len, app);
+        patience.check(&mut intake, app)?;
     }
 }

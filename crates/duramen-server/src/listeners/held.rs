@@ -3,6 +3,7 @@
 use crate::app::Shared;
 use crate::body::Share;
 use crate::error::ApiResult;
+use crate::intake::Intake;
 use axum::http::StatusCode;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -52,5 +53,67 @@ impl Resting {
     /// Whether memory is to be given back now that it is time.
     pub fn begins(&mut self) -> bool {
         self.at.take().is_some()
+    }
+}
+
+/// How much longer a sender is waited for whose message holds memory that is counted and is not whole: a byte now and then would
+/// else hold it for as long as one likes. What the server itself takes its time for does not count.
+#[derive(Debug, Default)]
+pub(super) struct Patience {
+    left: Option<Duration>,
+}
+
+impl Patience {
+    /// So many bytes are held now: of the message that was there before or, if that has ended, of another.
+    pub fn holds(&mut self, bytes: usize, has_ended: bool, app: &Shared) {
+        if bytes == 0 || has_ended {
+            self.left = None;
+        }
+        if bytes > 0 {
+            _ = self.left.get_or_insert(app.limits.message_timeout);
+        }
+    }
+
+    /// When it ends if nothing comes.
+    pub fn until(&self, now: Instant) -> Option<Instant> {
+        now.checked_add(self.left?)
+    }
+
+    /// The sender was waited for.
+    pub fn waited(&mut self, time: Duration) {
+        self.left = self.left.map(|left| left.saturating_sub(time));
+    }
+
+    /// Whether it has ended.
+    pub fn is_over(&self) -> bool {
+        self.left == Some(Duration::ZERO)
+    }
+
+    /// Counts the message as refused if it has ended.
+    ///
+    /// # Errors
+    /// [`TooSlow`] then.
+    pub fn check(&self, intake: &mut Intake, app: &Shared) -> std::io::Result<()> {
+        if !self.is_over() {
+            return Ok(());
+        }
+        let too_slow = TooSlow { ms: app.limits.message_timeout.as_millis() };
+        intake.refuse(too_slow.to_string());
+        _ = intake.give_up();
+        Err(std::io::Error::other(too_slow))
+    }
+}
+
+/// Why a sender is hung up on whose message does not end.
+#[derive(Debug, thiserror::Error)]
+#[error("a message was waited for that did not come whole in {ms} ms (message_timeout_ms)")]
+pub(super) struct TooSlow {
+    ms: u128,
+}
+
+impl TooSlow {
+    /// Whether this is why.
+    pub fn is(e: &std::io::Error) -> bool {
+        e.get_ref().is_some_and(|e| e.is::<Self>())
     }
 }

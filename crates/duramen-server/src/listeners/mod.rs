@@ -16,7 +16,7 @@ use crate::server::ServeError;
 use crate::settings::Settings;
 use duramen_wire::Decoded;
 use duramen_wire::framing::{Frame, Framer};
-use held::{Resting, hold};
+use held::{Patience, Resting, TooSlow, hold};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -130,8 +130,13 @@ async fn accept(kind: Kind, listener: TcpListener, app: Shared, door: Arc<Door>)
             let _place = place;
             if let Err(e) = connection(kind, socket, peer, &app, &door).await {
                 let protocol = kind.name();
-                if e.kind() == std::io::ErrorKind::InvalidData && is_time(&told, app.env.clock.monotonic()) {
-                    tracing::warn!(%peer, protocol, error = %e, "a sender is hung up on: what it sends makes no sense");
+                let why = match e.kind() {
+                    std::io::ErrorKind::InvalidData => "what it sends makes no sense",
+                    _ if TooSlow::is(&e) => "it is too slow",
+                    _ => "",
+                };
+                if !why.is_empty() && is_time(&told, app.env.clock.monotonic()) {
+                    tracing::warn!(%peer, protocol, error = %e, "a sender is hung up on: {why}");
                 } else {
                     tracing::debug!(%peer, protocol, error = %e, "a connection ended badly");
                 }
@@ -237,14 +242,18 @@ async fn framed(
     let mut intake = Intake::new(app, app.tenants.own(), protocol);
     let mut buffer = vec![0; READ_BYTES];
     let mut share = app.bodies.share(app.tenants.own());
-    let (mut ends_at, mut rest) = (None, Resting::default());
+    let (mut ends_at, mut rest, mut patience) = (None, Resting::default(), Patience::default());
     loop {
         let len = match ends_at {
-            None => match read(&mut stream, &mut buffer, app, &mut rest).await? {
+            None => match read(&mut stream, &mut buffer, app, &mut rest, &mut patience).await? {
                 Some(len) => len,
                 None => {
+                    patience.check(&mut intake, app)?;
                     framer.rest();
                     intake.decoded.rest();
+                    // It is not more than before.
+                    hold(&mut share, framer.held_bytes(), app).await.map_err(no_memory)?;
+                    patience.holds(share.bytes(), false, app);
                     continue;
                 }
             },
@@ -258,8 +267,9 @@ async fn framed(
         }
         let now_ns = app.env.clock.now_unix_ns();
         intake.received(len);
-        let mut outcome = Ok(());
+        let (mut outcome, mut has_ended) = (Ok(()), false);
         let take = |frame: Frame<'_>| {
+            has_ended = true;
             if outcome.is_ok() {
                 outcome = take(frame, now_ns, &mut intake.decoded);
             }
@@ -292,12 +302,14 @@ async fn framed(
                 return Ok(());
             }
             // It is less now: there is no waiting for that.
-            hold(&mut share, framer.held_bytes(), app).await.map_err(|e| std::io::Error::other(e.message))?;
+            hold(&mut share, framer.held_bytes(), app).await.map_err(no_memory)?;
         }
         if len == 0 {
             return Ok(());
         }
         outcome.map_err(broken)?;
+        patience.holds(share.bytes(), has_ended, app);
+        patience.check(&mut intake, app)?;
     }
 }
 
@@ -314,26 +326,34 @@ async fn persist(intake: &mut Intake, app: &Shared) -> bool {
 }
 
 /// Reads the next bytes of a stream; 0 at its end, when nothing has come for too long, and when the server stops. `None` if it
-/// is time to rest: once, a while after something came.
+/// is time to rest: once, a while after something came; and if there is no more patience.
 async fn read(
     stream: &mut (impl AsyncRead + Unpin),
     buffer: &mut [u8],
     app: &Shared,
     rest: &mut Resting,
+    patience: &mut Patience,
 ) -> std::io::Result<Option<usize>> {
     let now = tokio::time::Instant::now();
+    let until = rest.at().unwrap_or(now + app.limits.sender_idle_timeout);
+    let until = patience.until(now).map_or(until, |other| until.min(other));
     let len = tokio::select! {
-        () = app.stopped() => 0,
-        () = tokio::time::sleep_until(rest.at().unwrap_or(now + app.limits.sender_idle_timeout)) => {
-            if rest.begins() {
-                return Ok(None);
-            }
-            0
-        }
-        len = stream.read(buffer) => len?,
+        () = app.stopped() => Some(0),
+        () = tokio::time::sleep_until(until) => None,
+        len = stream.read(buffer) => Some(len?),
+    };
+    patience.waited(now.elapsed());
+    let Some(len) = len else {
+        let goes_on = rest.begins() || patience.is_over();
+        return Ok(if goes_on { None } else { Some(0) });
     };
     rest.is_due_after(now);
     Ok(Some(len))
+}
+
+/// There is no memory for what a connection holds.
+fn no_memory(e: crate::error::ApiError) -> std::io::Error {
+    std::io::Error::other(e.message)
 }
 
 /// A decoder's error, which ends a connection.

@@ -103,6 +103,11 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sender_idle_timeout_ms: Option<u64>,
 
+    /// How long a message of syslog, Fluent or GELF over TCP may be waited for that holds memory and is not whole [default: 60000]
+    #[arg(long, value_name = "MS", env = "DURAMEN_MESSAGE_TIMEOUT_MS")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_timeout_ms: Option<u64>,
+
     /// How long a client may pause in a request's body [default: 10000]
     #[arg(long, value_name = "MS", env = "DURAMEN_READ_TIMEOUT_MS")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -239,6 +244,7 @@ impl Settings {
             max_sender_connections: self.max_sender_connections.or(other.max_sender_connections),
             idle_timeout_ms: self.idle_timeout_ms.or(other.idle_timeout_ms),
             sender_idle_timeout_ms: self.sender_idle_timeout_ms.or(other.sender_idle_timeout_ms),
+            message_timeout_ms: self.message_timeout_ms.or(other.message_timeout_ms),
             read_timeout_ms: self.read_timeout_ms.or(other.read_timeout_ms),
             stall_timeout_ms: self.stall_timeout_ms.or(other.stall_timeout_ms),
             flush_after_ms: self.flush_after_ms.or(other.flush_after_ms),
@@ -276,6 +282,7 @@ impl Settings {
             max_sender_connections: Some(8192),
             idle_timeout_ms: Some(120_000),
             sender_idle_timeout_ms: Some(86_400_000),
+            message_timeout_ms: Some(60_000),
             read_timeout_ms: Some(10_000),
             stall_timeout_ms: Some(5_000),
             flush_after_ms: Some(30_000),
