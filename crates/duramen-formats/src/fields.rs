@@ -284,8 +284,8 @@ impl Fields {
                             self.string(field.value, line).is_some_and(|s| !s.is_empty())
                                 && (name != LINE || rank <= roles.own_message || self.is_of_a_container(line))
                         }
-                        Raw::Number(_) | Raw::Json(_) => rank <= roles.own_message,
-                        Raw::Bool(_) | Raw::Null => false,
+                        Raw::Number(_) | Raw::Json(_) | Raw::Bool(_) => rank <= roles.own_message,
+                        Raw::Null => false,
                     };
                     if is_message {
                         (message_rank, found.message) = (rank, Some(i));
@@ -373,6 +373,8 @@ impl Fields {
         let Some(field) = found.message.and_then(|i| self.fields.get(i)) else { return "" };
         match field.value {
             Raw::Number(span) | Raw::Json(span) => span.of(line),
+            Raw::Bool(true) => "true",
+            Raw::Bool(false) => "false",
             value => self.string(value, line).unwrap_or_default(),
         }
     }

@@ -124,6 +124,10 @@ fn lines_become_entries() {
         (r#"{"_msg":"y","":"x"}"#, r##"7 Unknown "y" #1=Str("x")"##),
         (r#"{"":"","message":"y"}"#, r#"7 Unknown "y" message=Str("y")"#),
         (r#"{"":null,"":1}"#, r##"7 Unknown "1" #1=Null"##),
+        (r#"{"":true,"message":"y"}"#, r#"7 Unknown "true" message=Str("y")"#),
+        (r#"{"_msg":false}"#, r#"7 Unknown "false" "#),
+        (r#"{"message":false}"#, r#"7 Unknown "" message=Bool(false)"#),
+        (r#"{"":[1],"a":{}}"#, r#"7 Unknown "[1]" a=Json("{}")"#),
         (r#"{"k\u0041\"":"\ud83d\ude00é"}"#, r#"7 Unknown "" kA"=Str("😀é")"#),
     ] {
         assert_eq!(flatten(line).as_deref(), Ok(expected), "{line}");
