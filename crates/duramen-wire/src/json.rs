@@ -218,8 +218,14 @@ pub(crate) fn deep_end(body: &[u8], start: usize, e: &jiter::JiterError) -> Opti
     if !matches!(&e.error_type, jiter::JiterErrorType::JsonError(JsonErrorType::RecursionLimitExceeded)) {
         return None;
     }
+    end_of(body, start)
+}
+
+/// Where an object or an array that begins here ends by its brackets, whatever else stands in it.
+pub(crate) fn end_of(body: &[u8], start: usize) -> Option<usize> {
     let (mut depth, mut in_text, mut escaped) = (0usize, false, false);
-    for (i, byte) in body.iter().enumerate().skip(start) {
+    let begins = matches!(body.get(start), Some(b'{' | b'['));
+    for (i, byte) in body.iter().enumerate().skip(start).filter(|_| begins) {
         match byte {
             _ if escaped => escaped = false,
             b'\\' => escaped = in_text,

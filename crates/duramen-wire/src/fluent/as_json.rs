@@ -9,7 +9,7 @@
 use super::{Forward, NO_PAIR, NO_TIME, WHAT, time_of};
 use crate::decoded::Decoded;
 use crate::error::{Error, Result};
-use crate::json::{deep_end, mended, text_of};
+use crate::json::{end_of, mended};
 use crate::msgpack::{Cursor, Item, Stop};
 use jiter::{Jiter, JiterResult, Peek};
 use std::ops::Range;
@@ -60,7 +60,6 @@ impl Forward {
     ) -> Result<Option<Vec<u8>>> {
         let wrong = |detail: &str| Error::malformed(WHAT, detail, 0);
         let message = &*mended(message);
-        let _is_text = text_of(message).map_err(|e| wrong(&e))?;
         let (elements, len) =
             first_elements(message).map_err(|e| wrong(&format!("its JSON: {}", e.error_type)))?;
         let Some([tag, second, rest @ ..]) = elements.get(..len.min(4)) else {
@@ -72,7 +71,7 @@ impl Forward {
         self.metadata.clear();
         let option = if second.starts_with(b"[") {
             let no_list = |_| wrong("its events are no list");
-            let (mut jiter, mut at) = (Jiter::new(second), 0);
+            let (mut jiter, mut at) = (reader(second), 0);
             let mut event = jiter.next_array().map_err(no_list)?;
             while let Some(peek) = event {
                 let range = element(second, &mut jiter, &mut at, peek).map_err(no_list)?;
@@ -118,9 +117,14 @@ fn number(text: &[u8]) -> Item<'_> {
     }
 }
 
+/// A reader that takes what Python and others write for numbers that are none (`NaN`), as that of the records does.
+fn reader(text: &[u8]) -> Jiter<'_> {
+    Jiter::new(text).with_allow_inf_nan()
+}
+
 /// The first four elements of a list, and how many there are: who sends many that mean nothing is to pay for them alone.
 fn first_elements(list: &[u8]) -> JiterResult<([&[u8]; 4], usize)> {
-    let (mut jiter, mut at, mut first, mut len) = (Jiter::new(list), 0, [&list[..0]; 4], 0);
+    let (mut jiter, mut at, mut first, mut len) = (reader(list), 0, [&list[..0]; 4], 0);
     let mut next = jiter.next_array()?;
     while let Some(peek) = next {
         let range = element(list, &mut jiter, &mut at, peek)?;
@@ -134,8 +138,8 @@ fn first_elements(list: &[u8]) -> JiterResult<([&[u8]; 4], usize)> {
     Ok((first, len))
 }
 
-/// Skips an element of a list and says where it lies, however deep it is nested: it is its record's to be rejected, not its chunk's.
-/// The cursor's bytes begin at `at`.
+/// Skips an element of a list and says where it lies, whatever is wrong within its brackets: it is its record's to be rejected, not
+/// its chunk's. The cursor's bytes begin at `at`.
 fn element<'l>(
     list: &'l [u8],
     jiter: &mut Jiter<'l>,
@@ -144,15 +148,15 @@ fn element<'l>(
 ) -> JiterResult<Range<usize>> {
     let start = *at + jiter.current_index();
     if let Err(e) = jiter.known_skip(peek) {
-        *at = deep_end(list, start, &e).ok_or(e)?;
-        *jiter = Jiter::new(list.get(*at..).unwrap_or_default());
+        *at = end_of(list, start).ok_or(e)?;
+        *jiter = reader(list.get(*at..).unwrap_or_default());
     }
     Ok(start..*at + jiter.current_index())
 }
 
 /// The option `chunk`, if it is a text.
 fn chunk_of(option: &[u8]) -> JiterResult<Option<String>> {
-    let mut jiter = Jiter::new(option);
+    let mut jiter = reader(option);
     let mut key = jiter.next_object()?;
     while let Some(name) = key {
         let is_chunk = name == "chunk";

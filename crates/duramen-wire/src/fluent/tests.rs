@@ -365,7 +365,7 @@ fn messages_in_json_are_taken_between_others_whatever_pieces_they_come_in() {
         b"[\"t\"]",
         b"[\"t\",1]",
         b"[\"t\",1,{]}",
-        b"[\"t\xff\",1,{}]",
+        b"[\"t\xff\",1,{\"a\":1}]",
         b"[\"t\",[1}]",
         b"{\"a\":1}",
     ] {
@@ -390,5 +390,35 @@ fn a_record_in_json_that_is_nested_too_deep_costs_itself_and_its_chunk_is_acknow
         forward.feed([list, one].concat().as_bytes(), NOW, &mut out, &mut acks).unwrap();
         assert_eq!((out.rejected().count, acks.len()), (2, 2), "{}", out.rejected());
         assert_eq!(show(&mut out), "NOW Unknown a {tag=t} log=a\nNOW Unknown b {tag=t} log=b\n");
+    }
+}
+
+#[test]
+fn a_record_in_json_that_is_wrong_within_costs_itself_and_its_chunk_is_acknowledged() {
+    for (record, reason) in [
+        (&b"{\"log\":\"\xff\"}"[..], "not UTF-8 at its byte 8"),
+        (b"{\"\xc3\":1}", "not UTF-8 at its byte 2"),
+        (b"{\"log\":\"\x01\"}", "not a JSON object"),
+        (b"{\"log\":\"\\q]\"}", "not a JSON object"),
+        (b"{\"log\":True}", "not a JSON object"),
+        (b"{'log':'x'}", "not a JSON object"),
+        (b"{\"a\":1,}", "not a JSON object"),
+        (b"[\xff]", "not "),
+    ] {
+        let chunk = &b",{\"chunk\":\"c\"}]"[..];
+        let list = [b"[\"t\",[[0,{\"log\":\"a\"}],[0,", record, b"],[0,{\"log\":\"b\"}]]", chunk].concat();
+        let one = [b"[\"t\",0,", record, chunk].concat();
+        let more = b"[\"t\",0,{\"log\":\"c\",\"x\":NaN,\"y\":-Infinity}]";
+        let (mut out, mut acks) = (Decoded::default(), Vec::new());
+        let mut forward = Forward::new(&Params::default(), NOW, 1 << 20);
+        forward.feed(&[&list[..], &one, more].concat(), NOW, &mut out, &mut acks).unwrap();
+        let told = out.rejected().to_string();
+        assert_eq!((out.rejected().count, acks.len()), (2, 2), "{told}");
+        assert!(told.starts_with(&format!("row 1: {reason}")), "{told}");
+        assert_eq!(
+            show(&mut out),
+            "NOW Unknown a {tag=t} log=a\nNOW Unknown b {tag=t} log=b\n\
+             NOW Unknown c {tag=t} log=c x=NaN y=-Infinity\n"
+        );
     }
 }
