@@ -216,9 +216,13 @@ impl Framer {
                 self.take_again(&mut f);
                 self.finish(f)
             }
-            State::Object { at, len, .. } if len <= self.max_bytes => {
+            State::Object { at, len, object, .. } if len <= self.max_bytes => {
                 _ = self.buffer.drain(..at);
-                f(Frame::Cut(&self.buffer, len));
+                // Of a whole one only the line's end is missing that was counted with it.
+                match object.is_whole() {
+                    true => f(Frame::Message(without_end(&self.buffer))),
+                    false => f(Frame::Cut(&self.buffer, len)),
+                }
                 self.buffer.clear();
                 self.state = State::Start;
             }
@@ -332,6 +336,8 @@ mod tests {
                 &["14 {\"\":[", "14 {\"\":[", "14 {\"\":[", "<1>b"],
             ),
             (b"9 {\"a\"", &["{\"a\" of 9"]),
+            (b"9 {\"a\":1}", &["{\"a\":1}"]),
+            (b"9 {\"a\":1}\r", &["{\"a\":1}"]),
             (b"15 {\"a\":\n<1>b", &["15 {\"a\":", "<1>b"]),
             (b"18 {\"a\":\"6789012345\"}7 {\"a\":1}", &["over: 18", "{\"a\":1}"]),
             (b"40 {\"a\":1}\n40 {\"a\":\"67890\n<1>b\n", &["40 {\"a\":1}", "40 {\"a\":\"67890", "<1>b"]),

@@ -64,6 +64,11 @@ impl Object {
         };
     }
 
+    /// Whether it has ended, and nothing but a line's end may follow.
+    pub fn is_whole(self) -> bool {
+        self.place == Place::Behind
+    }
+
     /// Whether it is none that ends in so many bytes, or has a line's end at most behind it there.
     fn is_none(&self, left: usize) -> bool {
         match self.place {
