@@ -5,8 +5,9 @@
 //! ```
 //!
 //! `message` is the message, `status` the level, `timestamp` (ms) the time. Each tag of `ddtags` becomes a field (`env`,
-//! `version`; one without a colon keeps the name `ddtags`). `service`, `hostname` and `ddsource` make the stream. An object
-//! without members is the question whether logs would be taken, and no log.
+//! `version`; one without a colon keeps the name `ddtags`). `service`, `hostname` and `ddsource` make the stream. All four may
+//! stand in the URL, too, for logs that do not say them; its tags are for all. An object without members is the question whether
+//! logs would be taken, and no log.
 
 use crate::decoded::Decoded;
 use crate::error::Result;
@@ -19,12 +20,41 @@ use std::ops::Range;
 
 /// The stream fields, unless others are asked for.
 pub const STREAM_FIELDS: [&str; 3] = ["service", "hostname", "ddsource"];
+const TAGS: &str = "ddtags";
+
+/// What a request's URL says of all its logs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// `service`, `hostname` and `ddsource`, with their values.
+    fields: Vec<(&'static str, String)>,
+    tags: String,
+}
+
+impl Beside {
+    /// Of the parameters of a URL. Where one is there twice, the first counts; of tags, all.
+    pub fn of(parameters: impl IntoIterator<Item = (impl AsRef<str>, impl Into<String>)>) -> Self {
+        let mut beside = Self::default();
+        for (name, value) in parameters {
+            let (name, value) = (name.as_ref(), value.into());
+            match STREAM_FIELDS.into_iter().find(|known| *known == name) {
+                _ if value.is_empty() => {}
+                Some(name) if beside.fields.iter().all(|(had, _)| *had != name) => {
+                    beside.fields.push((name, value));
+                }
+                None if name == TAGS => beside.tags.extend([&value, ","]),
+                _ => {}
+            }
+        }
+        beside
+    }
+}
 
 /// Reads requests, keeping its buffers. Can be sent to another thread, not shared.
 #[derive(Debug)]
 pub struct Logs {
     rows: ObjectRows,
     tags: Tags,
+    beside: Beside,
     tags_left_out: bool,
     /// For tags without a name.
     names: Names,
@@ -37,6 +67,8 @@ struct Tags {
     text: String,
     /// The member as it was written, if it is neither a text nor a list of texts.
     other: Option<Range<usize>>,
+    /// Those of [`STREAM_FIELDS`] that the row says.
+    says: Vec<&'static str>,
 }
 
 impl Logs {
@@ -48,9 +80,15 @@ impl Logs {
         Self {
             rows: ObjectRows::with_streams(&params, now_ns, &STREAM_FIELDS, Some("status")),
             tags: Tags::default(),
+            beside: Beside::default(),
             tags_left_out,
             names: Names::new(),
         }
+    }
+
+    /// With what the request's URL says.
+    pub fn with(self, beside: Beside) -> Self {
+        Self { beside, ..self }
     }
 
     /// Takes a body.
@@ -63,13 +101,13 @@ impl Logs {
             if is_empty(row) {
                 return Ok(());
             }
-            self.tags.clear();
-            // What is wrong with the row, its reader says.
-            let _wrong_or_not = self.tags.find(row);
-            let Self { rows, tags, tags_left_out, names, .. } = self;
-            let _counted_in_out = rows.take_as(row, &[], now_ns, out, |rows, text| {
+            self.tags.look(row);
+            let Self { rows, tags, beside, tags_left_out, names } = self;
+            let unsaid = beside.fields.iter().filter(|(name, _)| !tags.says.contains(name));
+            let unsaid: Vec<_> = unsaid.map(|(name, value)| (*name, value.as_str())).collect();
+            let _counted_in_out = rows.take_as(row, &unsaid, now_ns, out, |rows, text| {
                 if !*tags_left_out {
-                    tags.add_to(rows, text, names);
+                    tags.add_to(rows, text, &beside.tags, names);
                 }
             })?;
             Ok(())
@@ -83,16 +121,30 @@ impl Tags {
         self.other = None;
     }
 
+    /// Looks at a row; what is wrong with it, its reader says.
+    fn look(&mut self, row: &[u8]) {
+        self.clear();
+        self.says.clear();
+        let _wrong_or_not = self.find(row);
+    }
+
     /// Reads the member of a row; if it is there twice, the last counts.
     fn find(&mut self, row: &[u8]) -> JiterResult<()> {
         let mut jiter = Jiter::new(row);
         let mut key = jiter.next_object()?;
         while let Some(name) = key {
-            let is_tags = name == "ddtags";
+            let is_tags = name == TAGS;
+            let known = STREAM_FIELDS.into_iter().find(|known| *known == name);
             let peek = jiter.peek()?;
             if is_tags {
                 self.clear();
                 self.member(&mut jiter, peek)?;
+            } else if let Some(known) = known {
+                let says = match peek {
+                    Peek::String => !jiter.known_str()?.is_empty(),
+                    peek => jiter.known_skip(peek).map(|()| peek != Peek::Null)?,
+                };
+                self.says.extend(says.then_some(known));
             } else {
                 jiter.known_skip(peek)?;
             }
@@ -131,20 +183,21 @@ impl Tags {
         Ok(())
     }
 
-    /// Adds them as fields to the entry of a row with this text. A field of the row's own keeps its name.
-    fn add_to(&self, rows: &mut ObjectRows, text: &str, names: &mut Names) {
+    /// Adds them, and `more` behind them, as fields to the entry of a row with this text. A field of the row's own keeps its name.
+    fn add_to(&self, rows: &mut ObjectRows, text: &str, more: &str, names: &mut Names) {
         names.clear();
         if let Some(other) = &self.other {
             let other = text.get(other.clone()).unwrap_or_default().trim();
             let value = if other.starts_with('[') { Value::Json(other) } else { Value::Str(other) };
-            rows.entry.field("ddtags", value);
-            return;
+            rows.entry.field(TAGS, value);
+            names.take(TAGS, value);
         }
-        for tag in self.text.split(',').map(str::trim).filter(|tag| !tag.is_empty()) {
+        let own = if self.other.is_some() { "" } else { &self.text };
+        for tag in own.split(',').chain(more.split(',')).map(str::trim).filter(|tag| !tag.is_empty()) {
             match tag.split_once(':') {
-                Some((name, value)) if name != "ddtags" => rows.add(text, name, value),
+                Some((name, value)) if name != TAGS => rows.add(text, name, value),
                 _ => {
-                    if let Some(name) = names.take("ddtags", Value::Str(tag)) {
+                    if let Some(name) = names.take(TAGS, Value::Str(tag)) {
                         rows.entry.field(name, tag);
                     }
                 }
@@ -174,6 +227,30 @@ mod tests {
              NOW Unknown one {} message=one\n"
         );
         assert!(logs.read(b"[{}", NOW, &mut out).is_err());
+    }
+
+    /// As an agent, a forwarder or a browser names for all of a request what its logs do not say.
+    #[test]
+    fn what_the_url_says_is_of_all_logs_that_do_not_say_it() {
+        let mut out = Decoded::default();
+        let url = [
+            ("ddsource", "nginx"),
+            ("service", "pay"),
+            ("service", "second"),
+            ("hostname", ""),
+            ("ddtags", "env:a,team:x"),
+            ("ddtags", "lone"),
+            ("other", "o"),
+        ];
+        let body = br#"[{"message":"a"},{"message":"b","service":"own","ddsource":null,"hostname":"h","ddtags":"env:b,v:1,lone"},
+            {"message":"c","service":"","ddtags":[5]},{}]"#;
+        Logs::new(&Params::default(), NOW).with(Beside::of(url)).read(body, NOW, &mut out).unwrap();
+        assert_eq!(
+            show(&mut out),
+            "NOW Unknown a {ddsource=nginx service=pay} message=a env=a team=x ddtags=lone\n\
+             NOW Unknown b {service=own hostname=h ddsource=nginx} message=b ddsource#1=null env=b v=1 ddtags=lone env#1=a team=x\n\
+             NOW Unknown c {ddsource=nginx service=pay} message=c service#1= ddtags=[5] env=a team=x ddtags#1=lone\n"
+        );
     }
 
     #[test]

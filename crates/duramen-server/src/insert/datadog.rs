@@ -8,7 +8,7 @@ use axum::Router;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::routing::{get, post};
-use duramen_wire::datadog::Logs;
+use duramen_wire::datadog::{Beside, Logs};
 use serde_json::{Value, json};
 
 pub(super) fn routes() -> Router<Shared> {
@@ -44,8 +44,9 @@ pub(crate) fn refused(status: u16, detail: &str) -> Value {
 async fn taken(mut delivery: Delivery) -> ApiResult<Option<String>> {
     let (params, now_ns) = (delivery.params().await?, delivery.now_ns);
     let at_ns = sent_ns(&delivery.headers).unwrap_or(now_ns);
+    let beside = Beside::of(delivery.query());
     let taken = delivery.take("datadog", move |received, out| {
-        Ok(Logs::new(&params, now_ns).read(&received.decompressed()?, at_ns, out)?)
+        Ok(Logs::new(&params, now_ns).with(beside).read(&received.decompressed()?, at_ns, out)?)
     });
     let taken = taken.await?;
     if taken.accepted == 0 {
