@@ -122,3 +122,39 @@ fn a_format_found_at_the_start_holds_for_the_rest() {
     sandbox.ingest(&file);
     assert_eq!(sandbox.messages("*").len(), 2);
 }
+
+/// As one is that is copied, or delivered, while it is taken in.
+#[test]
+fn a_document_of_records_that_is_not_whole_yet_is_waited_for() {
+    let record = |n: u32| {
+        format!(r#"{{"eventTime":"2024-06-01T10:00:0{n}Z","eventName":"Put{n}","a":{{"b":"}}]"}}}}"#)
+    };
+    let records: Vec<String> = (0..3).map(record).collect();
+    let document = format!("{{\"Records\":[{}]}}", records.join(","));
+    for place in [
+        "eventName\":\"Put0",
+        "Put1",
+        "}]\"}},{\"eventTime\":\"2024-06-01T10:00:02Z",
+        ",{\"eventTime\":\"2024-06-01T10:00:02Z",
+    ] {
+        let sandbox = Sandbox::new();
+        let half = document.find(place).unwrap();
+        let is_between = document[half..].starts_with(',');
+        let file = sandbox.write("trail.json", &document[..half]);
+        let ran = sandbox.run(["ingest", "trail.json"]);
+        let ran = ran.expect(if is_between { 0 } else { 1 });
+        let told = ran.stderr.contains("trail.json: its last record is not whole; run it again once it is");
+        assert_eq!(told, !is_between, "{}", ran.stderr);
+        append(&file, &document[half..]);
+        sandbox.ingest(&file);
+        let found = sandbox.run([
+            "query",
+            "* | sort by (_time) | format '<eventName>' | fields _msg",
+            "--output",
+            "raw",
+        ]);
+        assert_eq!(found.expect(0).stdout.trim(), "Put0\nPut1\nPut2", "{place}");
+        let said = sandbox.ingest(&file);
+        assert!(said.contains("trail.json: already in the store, nothing new"), "{said}");
+    }
+}

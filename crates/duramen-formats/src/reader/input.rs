@@ -197,6 +197,12 @@ impl EntryReader {
         }
     }
 
+    /// Whether a record of CloudTrail's has begun and not ended, so that its document is not whole; not where pieces of it were handed
+    /// over already, as of one that is too long.
+    pub fn lacks_end(&self) -> bool {
+        matches!(&self.splitter, Some(Splitter::Records(records)) if records.lacks_end())
+    }
+
     /// Ends the input and hands over what is left of it. More bytes begin a line and an event of their own.
     ///
     /// # Errors

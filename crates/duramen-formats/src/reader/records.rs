@@ -103,6 +103,11 @@ impl RecordSplitter {
         self.give_out(&mut f)
     }
 
+    /// Whether a record has begun of which nothing was given out.
+    pub fn lacks_end(&self) -> bool {
+        matches!(self.record, Some((_, None))) && !self.is_cut
+    }
+
     fn give_out<E>(&mut self, f: &mut impl FnMut(Line<'_>) -> Result<(), E>) -> Result<(), E> {
         let Some((from, Some(to))) = self.record else { return Ok(()) };
         let buffer = std::mem::take(&mut self.buffer);

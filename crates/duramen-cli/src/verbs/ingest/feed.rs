@@ -134,6 +134,15 @@ pub(super) fn feed(
             gathering_since = None;
         }
     }
+    if is_file && cut_short.is_none() {
+        reader.look(&mut batcher)?;
+        if reader.lacks_end() {
+            cut_short =
+                Some(format!("{}: its last record is not whole; run it again once it is", source.name));
+            goes_on_later = true;
+            reader.rest(&mut batcher)?;
+        }
+    }
     // The half line where a file was interrupted, or is still being copied, waits for the next run, with the event that it
     // may belong to; else it is all there is of it.
     if !goes_on_later {

@@ -150,6 +150,7 @@ impl Ingest<'_> {
         } else {
             EntryReader::new(options)
         };
+        let known_lines = (position.read_bytes > 0).then_some(known_lines);
         let (name, raw_len) = (source.name.clone(), file_bytes(&source));
         let progressed =
             matches!(source.kind, SourceKind::File { .. }).then_some(Progressed { tracker, position });
@@ -226,7 +227,7 @@ impl Ingest<'_> {
         }
     }
 
-    fn tell(&self, name: &str, fed: &Fed, known_lines: u64) {
+    fn tell(&self, name: &str, fed: &Fed, known_lines: Option<u64>) {
         self.progress.suspended(|| {
             if !self.args.quiet {
                 say(&summary::line(name, fed, known_lines, &self.args.timezone));

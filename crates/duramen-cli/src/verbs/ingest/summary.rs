@@ -42,13 +42,15 @@ impl Totals {
     }
 }
 
-/// What became of a source of which `known_lines` were in the store before. Counts that are zero are not
-/// worth a word.
-pub(super) fn line(name: &str, fed: &Fed, known_lines: u64, zone: &TimeZone) -> String {
+/// What became of a source, and of how many lines of it were in the store before, if it is known there. Counts that are zero are
+/// not worth a word.
+pub(super) fn line(name: &str, fed: &Fed, known_lines: Option<u64>, zone: &TimeZone) -> String {
     if fed.read_bytes == 0 {
         return match known_lines {
-            0 => format!("{name}: empty"),
-            n => {
+            None => format!("{name}: empty"),
+            // One that is a single line may have no line's end.
+            Some(0) => format!("{name}: already in the store, nothing new"),
+            Some(n) => {
                 format!("{name}: already in the store: {} skipped, nothing new", counted(n, "line", "lines"))
             }
         };
@@ -77,8 +79,8 @@ pub(super) fn line(name: &str, fed: &Fed, known_lines: u64, zone: &TimeZone) -> 
         rate(fed.read_bytes, fed.elapsed)
     ));
     let mut line = format!("{name}: {}", parts.join(", "));
-    if known_lines > 0 {
-        line.push_str(&format!("; already in the store: {} skipped", counted(known_lines, "line", "lines")));
+    if let Some(known) = known_lines.filter(|lines| *lines > 0) {
+        line.push_str(&format!("; already in the store: {} skipped", counted(known, "line", "lines")));
     }
     line
 }
@@ -104,15 +106,16 @@ mod tests {
     fn the_line_says_what_there_is_to_say() {
         let text = "app.log: 1,234 lines, 1,200 entries, 34 joined, 1970-01-01 00:00:00 to 1970-01-01 23:59:59, \
                     5.00 MB in 0.50 s (10.0 MB/s)";
-        assert_eq!(line("app.log", &fed(), 0, &TimeZone::UTC), text);
+        assert_eq!(line("app.log", &fed(), None, &TimeZone::UTC), text);
         assert_eq!(
-            line("app.log", &fed(), 1, &TimeZone::UTC),
+            line("app.log", &fed(), Some(1), &TimeZone::UTC),
             format!("{text}; already in the store: 1 line skipped")
         );
         let nothing = Fed { read_bytes: 0, ..fed() };
-        assert_eq!(line("x", &nothing, 0, &TimeZone::UTC), "x: empty");
+        assert_eq!(line("x", &nothing, None, &TimeZone::UTC), "x: empty");
+        assert_eq!(line("x", &nothing, Some(0), &TimeZone::UTC), "x: already in the store, nothing new");
         assert_eq!(
-            line("x", &nothing, 7, &TimeZone::UTC),
+            line("x", &nothing, Some(7), &TimeZone::UTC),
             "x: already in the store: 7 lines skipped, nothing new"
         );
     }
