@@ -91,6 +91,22 @@ fn stack_traces_are_one_entry() {
     assert_eq!(got.len(), 1);
 }
 
+/// As winston, log4js and others write what they are given: the name of most exceptions of JavaScript is a level's.
+#[test]
+fn a_thrown_error_is_of_the_line_that_logs_it() {
+    let thrown =
+        "2024-06-01T10:00:00.123Z - error: Unhandled\nError: boom\n    at f (/x.js:1:7) {\n  code: 'E'\n}";
+    let input = format!(
+        "{thrown}\n2024-06-01T10:00:01.123Z - info: ok\nError: by itself\nError: another\n{thrown}\n"
+    );
+    let (got, _) = read(LineFormat::Auto, &input);
+    let expected =
+        [thrown, "2024-06-01T10:00:01.123Z - info: ok", "Error: by itself", "Error: another", thrown];
+    assert_eq!(messages(&got), expected);
+    let (got, _) = read(LineFormat::Auto, "ERROR: a\nError: b\nError: c\n");
+    assert_eq!(got.len(), 3, "{got:?}");
+}
+
 #[test]
 fn reports_of_erlang_are_one_entry_each() {
     let info = "=INFO REPORT==== 16-Jan-2013::15:58:33 ===\napplication: mnesia\n    exited: stopped\n    type: permanent\n";

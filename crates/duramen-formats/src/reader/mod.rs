@@ -71,6 +71,8 @@ struct Open {
     trace: Trace,
     /// Whether it began with a time stamp or level, so that a line without one goes on with it.
     led: bool,
+    /// Whether it began with a time stamp.
+    timed: bool,
     /// Where and when its last line was written, if its head says it.
     written: Option<(Stream, i64)>,
 }
@@ -244,7 +246,8 @@ impl Builder {
         let lead = self.lead(text);
         let events_lead = self.detected.is_some_and(|d| d.events_lead);
         let of_event = |open: Open| open.led && (events_lead || open.trace.is_report()) && self.is_of(&open);
-        let goes_on = !lead.begins_event && self.open.is_some_and(of_event);
+        let begins = lead.begins_event && !self.is_thrown(text);
+        let goes_on = !begins && self.open.is_some_and(of_event);
         if goes_on && self.can_join(text) {
             self.join(text, line);
             return Ok(());
@@ -253,8 +256,19 @@ impl Builder {
         self.count_unparsed(text);
         self.begin(lead.time_ns, lead.level, LineFormat::Plain);
         // An event over the limits goes on in the next entry as it would have in this one.
-        self.open(text, line, lead.begins_event || goes_on);
+        self.open(text, line, begins || goes_on);
+        if let Some(open) = &mut self.open {
+            open.timed = lead.time_ns.is_some();
+        }
         Ok(())
+    }
+
+    /// Whether a line without a time is what JavaScript writes of an exception, behind the line of the logger that was given it: its
+    /// name is a level's.
+    fn is_thrown(&self, text: &str) -> bool {
+        text.starts_with("Error: ")
+            && self.open.is_some_and(|open| open.timed)
+            && matches!(self.entry.current_level(), Level::Error | Level::Fatal)
     }
 
     /// Whether a line goes on with the open event by its shape alone.
@@ -368,7 +382,8 @@ impl Builder {
         let mut trace = Trace::default();
         trace.saw(text);
         let Line { raw_len, end_offset, .. } = line;
-        self.open = Some(Open { lines: 1, raw_len, end_offset, trace, led, written: self.written() });
+        let written = self.written();
+        self.open = Some(Open { lines: 1, raw_len, end_offset, trace, led, timed: false, written });
     }
 
     /// Hands over an entry of one line.
