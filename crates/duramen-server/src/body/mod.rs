@@ -22,8 +22,8 @@ use std::time::Duration;
 pub(crate) use budget::{Budget, Share};
 pub(crate) use encoding::Encoding;
 
-/// After so long a body must have come by so many bytes a second: a pause has its own limit, but a byte now and then would hold
-/// memory and a connection for as long as one likes.
+/// In each time of this length a body must come by so many bytes a second: a pause has its own limit, but a byte now and then would
+/// hold memory and a connection for as long as one likes, be it that most of it came at once.
 const SLOW_AFTER: Duration = Duration::from_secs(60);
 const LEAST_BYTES_PER_S: u64 = 1024;
 
@@ -97,7 +97,7 @@ async fn read(app: &App, access: &Access, headers: &HeaderMap, body: &mut Body) 
         return Err(over_limit(limit_bytes));
     }
     let mut share = app.bodies.share(&access.tenant);
-    let began = app.env.clock.monotonic();
+    let mut pace = Pace::new(app.env.clock.monotonic());
     let mut first = Bytes::new();
     let mut all = None;
     while let Some(data) = next_data(app, body).await? {
@@ -105,7 +105,7 @@ async fn read(app: &App, access: &Access, headers: &HeaderMap, body: &mut Body) 
             return Err(over_limit(limit_bytes));
         }
         share.grow(data.len())?;
-        if is_too_slow(share.bytes(), app.env.clock.monotonic().saturating_sub(began)) {
+        if pace.is_too_slow(share.bytes(), app.env.clock.monotonic()) {
             let told = format!("the body comes slower than {LEAST_BYTES_PER_S} bytes a second");
             return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, told));
         }
@@ -136,8 +136,28 @@ fn room_for(come: usize, told: Option<usize>) -> usize {
     told.map_or(come.saturating_mul(2), |told| told.min(most)).max(come)
 }
 
-fn is_too_slow(bytes: usize, elapsed: Duration) -> bool {
-    elapsed > SLOW_AFTER && (bytes as u64) < elapsed.as_secs().saturating_mul(LEAST_BYTES_PER_S)
+/// How quickly a body comes.
+struct Pace {
+    since: Duration,
+    /// How many bytes had come by then.
+    bytes: usize,
+}
+
+impl Pace {
+    fn new(now: Duration) -> Self {
+        Self { since: now, bytes: 0 }
+    }
+
+    /// Whether it has become too slow, now that so many bytes have come.
+    fn is_too_slow(&mut self, bytes: usize, now: Duration) -> bool {
+        let elapsed = now.saturating_sub(self.since);
+        if elapsed <= SLOW_AFTER {
+            return false;
+        }
+        let before = std::mem::replace(self, Self { since: now, bytes });
+        let come = bytes.saturating_sub(before.bytes) as u64;
+        come < elapsed.as_secs().saturating_mul(LEAST_BYTES_PER_S)
+    }
 }
 
 /// Waits until the token may send so many bytes: for bodies that are taken as they come.
@@ -258,8 +278,16 @@ mod tests {
 
     #[test]
     fn a_body_may_pause_and_may_not_trickle() {
-        let too_slow = |bytes, s| is_too_slow(bytes, Duration::from_secs(s));
-        assert!(!too_slow(1, 60) && !too_slow(64 << 10, 61) && !too_slow(1 << 20, 1024));
-        assert!(too_slow(60 << 10, 61) && too_slow(64 << 10, 65) && too_slow(75, 61));
+        let too_slow = |come: &[(usize, u64)]| {
+            let mut pace = Pace::new(Duration::from_secs(7));
+            come.iter().any(|(bytes, s)| pace.is_too_slow(*bytes, Duration::from_secs(7 + s)))
+        };
+        assert!(!too_slow(&[(1, 60)]) && !too_slow(&[(64 << 10, 61)]) && !too_slow(&[(1 << 20, 1024)]));
+        assert!(too_slow(&[(60 << 10, 61)]) && too_slow(&[(64 << 10, 65)]) && too_slow(&[(75, 61)]));
+        // What came at once does not make up for what trickles behind it.
+        let most = 63 << 20;
+        assert!(!too_slow(&[(most, 1), (most + 1, 9), (most + 2, 61)]));
+        assert!(too_slow(&[(most, 1), (most + 1, 61), (most + 2, 100), (most + 3, 122)]));
+        assert!(!too_slow(&[(most, 1), (most + 1, 61), (most + (64 << 10), 122)]));
     }
 }
