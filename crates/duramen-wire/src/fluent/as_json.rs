@@ -6,7 +6,7 @@
 //!
 //! They are acknowledged in JSON.
 
-use super::{Forward, NO_PAIR, NO_TIME, WHAT, time_of};
+use super::{Forward, NO_MORE, NO_PAIR, NO_TIME, WHAT, time_of};
 use crate::decoded::Decoded;
 use crate::error::{Error, Result};
 use crate::json::{end_of, mended};
@@ -71,15 +71,33 @@ impl Forward {
         self.metadata.clear();
         let option = if second.starts_with(b"[") {
             let no_list = |_| wrong("its events are no list");
-            let (mut jiter, mut at) = (reader(second), 0);
+            let (mut jiter, mut at, before) = (reader(second), 0, out.accepted());
             let mut event = jiter.next_array().map_err(no_list)?;
             while let Some(peek) = event {
-                let range = element(second, &mut jiter, &mut at, peek).map_err(no_list)?;
-                match first_elements(second.get(range).unwrap_or_default()) {
-                    Ok((pair, 2)) => self.json_event(pair[0], pair[1], now_ns, out)?,
-                    _ => out.reject(|| NO_PAIR.to_owned()),
-                }
-                event = jiter.array_step().map_err(no_list)?;
+                let next = element(second, &mut jiter, &mut at, peek).map(|range| {
+                    let event = first_elements(second.get(range).unwrap_or_default());
+                    (event, jiter.array_step())
+                });
+                let next = match next {
+                    Ok((Ok((pair, 2)), next)) => {
+                        self.json_event(pair[0], pair[1], now_ns, out)?;
+                        next
+                    }
+                    Ok((_, next)) => {
+                        out.reject(|| NO_PAIR.to_owned());
+                        next
+                    }
+                    Err(e) => Err(e),
+                };
+                event = match next {
+                    Ok(next) => next,
+                    // Who was not acknowledged would send those before it again and again.
+                    Err(_) if out.accepted() > before => {
+                        out.reject(|| NO_MORE.to_owned());
+                        None
+                    }
+                    Err(e) => return Err(no_list(e)),
+                };
             }
             rest.first()
         } else {

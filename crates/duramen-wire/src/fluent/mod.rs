@@ -42,6 +42,7 @@ const MAX_DEPTH: usize = 64;
 const GROUP_BEGINS: i64 = -1;
 const GROUP_ENDS: i64 = -2;
 const NO_PAIR: &str = "an event that is no pair";
+const NO_MORE: &str = "no event, nor are there any behind it in its chunk";
 const NO_TIME: &str = "an event whose time is none, or before 1970";
 /// The stream field, unless others are asked for.
 pub const STREAM_FIELDS: [&str; 1] = ["tag"];
@@ -262,7 +263,7 @@ impl Forward {
             match cursor.skip() {
                 Ok(event) if is_array => self.event(event, now_ns, out)?,
                 _ => {
-                    out.reject(|| "no event, nor are there any behind it in its chunk".to_owned());
+                    out.reject(|| NO_MORE.to_owned());
                     break;
                 }
             }

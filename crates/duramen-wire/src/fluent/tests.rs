@@ -422,3 +422,18 @@ fn a_record_in_json_that_is_wrong_within_costs_itself_and_its_chunk_is_acknowled
         );
     }
 }
+
+#[test]
+fn events_before_what_is_none_in_json_are_taken_and_acknowledged() {
+    for bad in ["[0,{}] x", "NULL", "[0,{}];[0,{}]"] {
+        let list = format!("[\"t\",[[0,{{\"log\":\"a\"}}],{bad},[0,{{\"log\":\"b\"}}]],{{\"chunk\":\"c\"}}]");
+        let more = "[\"t\",0,{\"log\":\"c\"}]";
+        let (mut out, mut acks) = (Decoded::default(), Vec::new());
+        let mut forward = Forward::new(&Params::default(), NOW, 1 << 20);
+        let fed = forward.feed([&list, more].concat().as_bytes(), NOW, &mut out, &mut acks);
+        let (told, shown) = (out.rejected().to_string(), show(&mut out));
+        assert!(shown.starts_with("NOW Unknown a {tag=t} log=a\n"), "{bad} {shown} {told}");
+        assert_eq!((fed.is_ok(), acks.len()), (true, 1), "{bad} {told}");
+        assert!(told.ends_with(NO_MORE) && shown.ends_with("log=c\n"), "{bad} {shown} {told}");
+    }
+}
