@@ -240,10 +240,14 @@ fn day_month_name(s: &[u8], at: usize) -> Option<Stamp> {
 }
 
 /// `yy/mm/dd hh:mm:ss`, `mm/dd/yyyy hh:mm:ss`, and other orders where a number shows it or [`Order`] says so; `m/d/yyyy`
-/// and `m/d/yy` as well.
+/// and `m/d/yy` as well. Snort and Suricata have a dash before the clock, and Snort no year: `mm/dd-hh:mm:ss`.
 fn slashes(s: &[u8], order: &Order) -> Option<Stamp> {
     let (a, at) = one_or_two(s, 0)?;
     let (b, end) = one_or_two(s, at + 1)?;
+    if end == 5 && s.get(end) == Some(&b'-') {
+        let clock = clock::read(s, end + 1, false)?;
+        return finish(None, a, b, clock, None, clock.end);
+    }
     if s.get(end) != Some(&b'/') {
         return None;
     }
@@ -253,6 +257,7 @@ fn slashes(s: &[u8], order: &Order) -> Option<Stamp> {
     let clock_at = match s.get(after..after + 3)? {
         b" - " => after + 3,
         [b' ', ..] => after + 1,
+        [b'-', ..] if width == 4 => after + 1,
         _ => return None,
     };
     let clock = clock::read(s, clock_at, false)?;
