@@ -59,6 +59,7 @@ pub const TIME_FIELDS: &[&str] = &[
     "published",
     "started_at",
     "unixTime",
+    "lastTimestamp",
 ];
 
 /// The fields looked at for the message, the first that is a string with something in it wins.
@@ -145,6 +146,7 @@ pub const LEVEL_FIELDS: &[&str] = &[
     "SeverityNumber",
     "Event.System.Level",
     "s",
+    "priority",
 ];
 
 /// What a field with a known name may be. A lower rank goes first.

@@ -239,6 +239,18 @@ fn fields_of_other_systems_hold_time_and_level() {
             at,
             Level::Unknown,
         ),
+        (
+            r#"{"output":"x","priority":"Critical","rule":"r","time":"2024-06-01T00:00:07.000000000Z"}"#,
+            at,
+            Level::Fatal,
+        ),
+        (r#"{"priority":40,"time":"2024-06-01T00:00:07Z"}"#, at, Level::Unknown),
+        (r#"{"priority":"high","time":"2024-06-01T00:00:07Z"}"#, at, Level::Unknown),
+        (
+            r#"{"message":"x","lastTimestamp":"2024-06-01T00:00:07Z","eventTime":null,"type":"Warning"}"#,
+            at,
+            Level::Unknown,
+        ),
         (r#"{"EdgeStartTimestamp":1717200007000000000,"ClientIP":"192.0.2.1"}"#, at, Level::Unknown),
     ] {
         let (got, report) = read(LineFormat::Auto, line);

@@ -89,6 +89,8 @@ pub(crate) fn of_field(name: &str, value: &str, windows: bool) -> Option<Level> 
             "severity_number" | "severityNumber" | "SeverityNumber" => of_otel_severity(n),
             "Level" if windows => of_windows_level(n),
             "Event.System.Level" => of_windows_level(n),
+            // Falco's is a word; a number may mean anything.
+            "priority" => None,
             _ => Level::of_value(value),
         };
     }
