@@ -244,6 +244,9 @@ fn fields_of_other_systems_hold_time_and_level() {
             at,
             Level::Fatal,
         ),
+        (r#"{"time":"2024-06-01T00:00:07Z","level":"INFO+2","msg":"x"}"#, at, Level::Info),
+        (r#"{"time":"2024-06-01T00:00:07Z","level":"DEBUG-4","msg":"x"}"#, at, Level::Trace),
+        ("time=2024-06-01T00:00:07Z level=ERROR+4 msg=x", at, Level::Fatal),
         (r#"{"priority":40,"time":"2024-06-01T00:00:07Z"}"#, at, Level::Unknown),
         (r#"{"priority":"high","time":"2024-06-01T00:00:07Z"}"#, at, Level::Unknown),
         (

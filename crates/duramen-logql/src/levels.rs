@@ -16,6 +16,16 @@ pub(crate) const SPELLINGS: &[(&str, &[&str])] = &[
     ("fatal", &["fatal", "ftl", "alert", "emerg", "emergency", "panic", "60"]),
 ];
 
+/// The same of Go's slog, for what is between its levels, as regular expressions.
+const BETWEEN: &[(&str, &str)] = &[
+    ("trace", "DEBUG-[1-9][0-9]?"),
+    ("debug", r"DEBUG\+[1-9][0-9]?"),
+    ("info", r"INFO\+[1-9][0-9]?"),
+    ("warn", r"WARN\+[1-9][0-9]?"),
+    ("error", r"ERROR\+[1-3]"),
+    ("fatal", r"ERROR\+(?:[4-9]|[1-9][0-9])"),
+];
+
 /// What Loki calls a level.
 pub(crate) fn level_name(text: &str) -> &'static str {
     match Level::of_value(text) {
@@ -34,7 +44,9 @@ pub(crate) fn expression(names: &[&str]) -> String {
         true => format!("[{}{c}]", c.to_ascii_uppercase()),
         false => c.to_string(),
     };
-    let spellings: Vec<String> = spellings.map(|name| name.chars().map(cased).collect()).collect();
+    let between = BETWEEN.iter().filter(|(name, _)| names.contains(name)).map(|(_, all)| (*all).to_owned());
+    let spellings: Vec<String> =
+        spellings.map(|name| name.chars().map(cased).collect()).chain(between).collect();
     // All white space, as names are trimmed.
     let blanks = r"[\t-\r\x{85}\pZ]*";
     format!("^{blanks}(?:{}){blanks}$", spellings.join("|"))
@@ -63,7 +75,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_is_a_level_is_spelled_so(text in "[ a-zA-Z0-9]{2,8}|[eE]r{1,2}(or)?|[1-7][05]|crit|deb?ug[0-9]?") {
+        fn what_is_a_level_is_spelled_so(text in "[ a-zA-Z0-9]{2,8}|[eE]r{1,2}(or)?|[1-7][05]|crit|deb?ug[0-9]?|(DEBUG|INFO|Info|WARN|ERROR|FATAL)[+-][0-9]{1,3}") {
             let name = level_name(&text);
             for (known, _) in SPELLINGS {
                 let expression = duramen_query::filter::regex::compile(&expression(&[known]), false).unwrap();

@@ -145,7 +145,26 @@ impl Level {
             "40" => Some(Self::Warn),
             "50" => Some(Self::Error),
             "60" => Some(Self::Fatal),
-            _ => None,
+            between => Self::of_slog(between),
+        })
+    }
+
+    /// What Go's slog writes for a level between those that have a name: `INFO+2`, `DEBUG-4`, `ERROR+4`. So programs have what is
+    /// below `DEBUG`, or well above `ERROR`.
+    fn of_slog(text: &str) -> Option<Self> {
+        let at = text.find(['+', '-'])?;
+        let (name, by) = text.split_at(at);
+        Some(match (name, by.as_bytes()) {
+            ("DEBUG", [b'-', b'1'..=b'9'] | [b'-', b'1'..=b'9', b'0'..=b'9']) => Self::Trace,
+            ("ERROR", [b'+', b'1'..=b'3']) => Self::Error,
+            (name, [b'+', b'1'..=b'9'] | [b'+', b'1'..=b'9', b'0'..=b'9']) => match name {
+                "DEBUG" => Self::Debug,
+                "INFO" => Self::Info,
+                "WARN" => Self::Warn,
+                "ERROR" => Self::Fatal,
+                _ => return None,
+            },
+            _ => return None,
         })
     }
 }

@@ -98,7 +98,7 @@ pub(crate) fn of_field(name: &str, value: &str, windows: bool) -> Option<Level> 
     if name == "s" {
         return if value.len() <= 2 { of_letter(*value.as_bytes().first()?) } else { None };
     }
-    Level::parse(value)
+    Level::of_value(value)
 }
 
 /// The level that a field means which stands beside a line, if it has a name that levels have
@@ -134,6 +134,15 @@ mod tests {
         assert_eq!(of_field("level", "50", false), Some(Level::Error));
         assert_eq!(of_field("level", "4", false), None);
         assert_eq!(of_field("PRIORITY", "4", false), Some(Level::Warn));
+        // Of Go's slog.
+        let slog = ["DEBUG-4", "DEBUG+1", "INFO+2", "WARN+1", "ERROR+3", "ERROR+4"];
+        assert_eq!(
+            slog.map(|text| of_field("level", text, false)),
+            [Level::Trace, Level::Debug, Level::Info, Level::Warn, Level::Error, Level::Fatal].map(Some)
+        );
+        for none in ["INFO+", "INFO+x", "+2", "GOLD+2", "info+2", "INFO+-2", "INFO+200", "é+2"] {
+            assert_eq!(of_field("level", none, false), None, "{none}");
+        }
         assert_eq!(of_field("severity_number", "24", false), Some(Level::Fatal));
         assert_eq!(of_field("severity_number", "0", false), None);
         assert_eq!(of_field("Level", "2", true), Some(Level::Error));

@@ -71,6 +71,7 @@ mod tests {
             assert!(error.matches(text), "{text}");
         }
         assert!(!error.matches("warn") && !error.matches(""));
+        assert!(error.matches("ERROR+2") && !error.matches("INFO+2"), "slog's");
         assert!(error.matches("50") && !error.matches("30") && !error.matches("5"), "pino's");
         let above = LevelTest::new(Relation::AtLeast, "WARN").unwrap();
         assert!(above.matches("warning") && above.matches("crit") && !above.matches("info"));
