@@ -119,6 +119,21 @@ pub trait Fs: Send + Sync + Debug {
     /// Takes a shared advisory lock on an existing file, which needs to be readable only, without waiting:
     /// any number may hold it, and nobody the exclusive one meanwhile. `None` if somebody holds that.
     fn try_lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>>;
+    /// Something that tells whether anything has changed; `None` where the system does not.
+    fn watch(&self) -> Option<Box<dyn Watch>> {
+        None
+    }
+}
+
+/// Tells of changes made by any process of this machine, before the call returns that makes one.
+pub trait Watch: Send + Sync + Debug {
+    /// From now on tells of these and of nothing else: names that come into these directories, or go; these files' bytes. Says
+    /// what [`Watch::changes`] says now. Fails where the system does not tell of all changes, or of no more; then, what it tells
+    /// of is as before or more.
+    fn only(&self, dirs: &[&Path], files: &[&Path]) -> io::Result<u64>;
+    /// A number that is another one whenever something has changed, and may be when nothing has. `None` if it cannot be told
+    /// just now.
+    fn changes(&self) -> Option<u64>;
 }
 
 /// A held lock; dropping it releases it.

@@ -12,6 +12,7 @@ mod flush;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod keeper;
+mod kept_view;
 mod kept_word_filters;
 mod kind;
 mod known_words;

@@ -8,6 +8,7 @@
 use crate::block::BlockHandle;
 use crate::error::Result;
 use crate::store::block_cache::BlockCache;
+use crate::store::kept_view::KeptView;
 use crate::store::live::{LiveCache, LiveSegments, Prefix};
 use crate::store::pin::{Pin, Pins};
 use crate::store::readers::Generation;
@@ -31,6 +32,7 @@ pub(crate) struct Snapshots {
     shared: Arc<Shared>,
     manifest: Mutex<ManifestReader>,
     pins: Pins,
+    pub(super) kept: KeptView,
     tables: Arc<TableCache>,
     live: LiveCache,
     counted: Counted,
@@ -50,7 +52,7 @@ pub struct Snapshot {
 pub(crate) struct View {
     pub(crate) pin: Pin,
     pub(crate) state: Arc<State>,
-    pub(crate) live: LiveSegments,
+    pub(crate) live: Arc<LiveSegments>,
 }
 
 impl Snapshots {
@@ -63,6 +65,7 @@ impl Snapshots {
             shared,
             manifest,
             pins: Pins::default(),
+            kept: KeptView::default(),
             tables,
             live: LiveCache::default(),
             counted: Counted::default(),
@@ -109,8 +112,19 @@ impl Snapshots {
         Ok(lock(&self.manifest).refresh()?)
     }
 
+    /// Everything at this moment.
     pub(crate) fn view(&self) -> Result<View> {
         self.shared.not_forked()?;
+        if let Some(view) = self.kept.get(&self.shared, |turn| self.pins.take(&self.shared, turn))? {
+            return Ok(view);
+        }
+        let watched = self.kept.begin(&self.shared);
+        let view = self.look()?;
+        self.kept.keep(watched, &view);
+        Ok(view)
+    }
+
+    fn look(&self) -> Result<View> {
         let mut turn = Generation::of(lock(&self.manifest).state())?;
         for _ in 0..MAX_ATTEMPTS {
             let pin = self.pins.take(&self.shared, turn)?;
@@ -122,7 +136,7 @@ impl Snapshots {
             }
             if let Some(live) = live.without_flushed(&self.shared, &state)? {
                 self.tables.keep_live(&state);
-                return Ok(View { pin, state, live });
+                return Ok(View { pin, state, live: Arc::new(live) });
             }
         }
         Err(crate::Error::Invalid("segments are flushed faster than they can be listed".into()))

@@ -7,6 +7,8 @@ use super::fork::NotInherited;
 use super::kept_back;
 use super::segment::MappedSegment;
 use super::unmapped::UnmappedSegment;
+#[cfg(target_os = "linux")]
+use crate::io::Watch;
 use crate::io::{DirEntry, File, Fs, Lock, OpenMode, Segment};
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io;
@@ -135,6 +137,11 @@ impl Fs for OsFs {
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(e)) => Err(e),
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn watch(&self) -> Option<Box<dyn Watch>> {
+        Some(Box::<super::watch::OsWatch>::default())
     }
 }
 

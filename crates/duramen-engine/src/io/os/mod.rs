@@ -13,6 +13,8 @@ mod segment;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 mod ticks;
 mod unmapped;
+#[cfg(target_os = "linux")]
+mod watch;
 
 pub use clock::{OsClock, OsRandom};
 pub use fork::{at_exit, fork_generation, without_fork};

@@ -101,6 +101,7 @@ impl World {
     /// Changes names at once, durably only with a sync of `synced_by`.
     pub(super) fn change_names(&mut self, synced_by: u64, names: Vec<(u64, String, Option<u64>)>) {
         for (directory, name, to) in &names {
+            self.has_changed(*directory);
             let before = match self.inodes.get_mut(directory) {
                 Some(Inode::Directory(d)) => match to {
                     Some(to) => d.names.insert(name.clone(), *to),

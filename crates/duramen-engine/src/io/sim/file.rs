@@ -32,6 +32,7 @@ impl File for SimFile {
             if !self.writable {
                 return Err(errno(Errno::BADF));
             }
+            world.has_changed(self.handle.inode);
             let len = buf.len() as u64;
             match fault {
                 Some(Fault::TornWrite) => {
@@ -59,6 +60,7 @@ impl File for SimFile {
             if !self.writable {
                 return Err(errno(Errno::INVAL));
             }
+            world.has_changed(self.handle.inode);
             world.bytes_mut(self.handle.inode)?.set_len(len)
         })
     }

@@ -6,8 +6,9 @@ use super::fault::{Fault, OperationKind, errno};
 use super::file::{SimFile, SimLock};
 use super::region::Region;
 use super::segment::SimSegment;
+use super::watch::SimWatch;
 use super::world::{Handle, Inode, Shared, World};
-use crate::io::{DirEntry, File, Fs, Lock, OpenMode, Segment};
+use crate::io::{DirEntry, File, Fs, Lock, OpenMode, Segment, Watch};
 use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -286,5 +287,9 @@ impl Fs for SimFs {
             Ok(Some((inode, handle)))
         })?;
         Ok(opened.map(|opened| Box::new(SimLock { _handle: self.handle(path, opened) }) as _))
+    }
+
+    fn watch(&self) -> Option<Box<dyn Watch>> {
+        Some(Box::new(SimWatch::new(Arc::clone(&self.shared), self.process)))
     }
 }

@@ -70,6 +70,7 @@ mod fs;
 mod random;
 mod region;
 mod segment;
+mod watch;
 mod world;
 
 pub use clock::SimClock;

@@ -36,6 +36,7 @@ impl Shared {
             armed: BTreeMap::new(),
             struck: Vec::new(),
             limits: Limits::default(),
+            changes: BTreeMap::new(),
             dice: Dice::new(seed),
         };
         world.main_process = world.start_process();
@@ -113,6 +114,8 @@ pub(super) struct World {
     pub(super) armed: BTreeMap<u64, Fault>,
     pub(super) struck: Vec<u64>,
     pub(super) limits: Limits,
+    /// How often a directory's names, or a file's bytes, have changed by a call.
+    pub(super) changes: BTreeMap<u64, u64>,
     pub(super) dice: Dice,
 }
 
@@ -182,6 +185,11 @@ impl World {
             self.locks.retain(|(_, holder), _| *holder != id);
             self.forget_unreachable();
         }
+    }
+
+    /// Tells those who watch it.
+    pub(super) fn has_changed(&mut self, inode: u64) {
+        *self.changes.entry(inode).or_insert(0) += 1;
     }
 
     pub(super) fn new_inode(&mut self, inode: Inode) -> u64 {

@@ -32,7 +32,11 @@ const WORTH_A_THREAD_BYTES: u64 = 2 << 20;
 pub(crate) struct LiveSegments {
     pub(crate) segments: Vec<LiveSegment>,
     /// Segments that cannot be opened, and why.
-    pub(crate) damaged: Vec<(PathBuf, EngineError)>,
+    pub(crate) damaged: Vec<(PathBuf, crate::Error)>,
+    /// The directories of all writers, by id.
+    pub(crate) writers: Vec<PathBuf>,
+    /// Whether each file of a segment could be opened: of one that could not, nobody knows what becomes of it.
+    pub(crate) is_settled: bool,
 }
 
 /// A segment that may hold rows no table has.
@@ -67,7 +71,7 @@ impl LiveCache {
     /// Lists every writer's segments. Those that go while they are looked at are left out: the manifest,
     /// read afterwards, knows their rows.
     pub(crate) fn list(&self, shared: &Shared) -> Result<LiveSegments> {
-        let mut live = LiveSegments::default();
+        let mut live = LiveSegments { is_settled: true, ..LiveSegments::default() };
         let mut readers = BTreeMap::new();
         let known = lock(&self.readers).clone();
         for writer in wal::writers(&shared.env, &shared.layout.wal())? {
@@ -77,11 +81,18 @@ impl LiveCache {
                     Some(reader) => reader.clone(),
                     None => match SegmentReader::open(&shared.env, &file.path) {
                         Ok(Some(reader)) => Arc::new(reader),
-                        Ok(None) => continue,
-                        Err(e) if e.is_not_found() => continue,
+                        Ok(None) => {
+                            live.is_settled = false;
+                            continue;
+                        }
+                        Err(e) if e.is_not_found() => {
+                            live.is_settled = false;
+                            continue;
+                        }
                         Err(e) if e.is_corruption() => {
+                            live.is_settled = false;
                             shared.incident_of(key, &e);
-                            live.damaged.push((file.path, e));
+                            live.damaged.push((file.path, e.into()));
                             continue;
                         }
                         Err(e) => return Err(e.into()),
@@ -91,6 +102,7 @@ impl LiveCache {
                 let (writer, number) = key;
                 live.segments.push(LiveSegment { writer, number, flushed: 0, path: file.path, reader });
             }
+            live.writers.push(writer.path);
         }
         *lock(&self.readers) = readers;
         Ok(live)

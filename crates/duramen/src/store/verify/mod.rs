@@ -115,9 +115,9 @@ impl Snapshots {
             so_far.done_bytes += segment.reader.committed();
             progress(so_far);
         }
-        for (path, error) in live.damaged {
+        for (path, error) in &live.damaged {
             report.files += 1;
-            report.damage.push(Damage::of_error(path, None, None, &error.into()));
+            report.damage.push(Damage::of_error(path.clone(), None, None, error));
         }
         let lost = self.lost_tables()?;
         report.files += lost.iter().filter(|damage| damage.path.extension().is_some()).count() as u64;
