@@ -61,6 +61,12 @@ pub(crate) struct StreamTable {
 }
 
 impl StreamTable {
+    /// Of so many rows, at least one, that have no labels.
+    pub(crate) fn of_none(rows: usize) -> Self {
+        let (sets, order) = (Arc::new(vec![LabelSet::new()]), Order::default());
+        Self { sets, slot_ends: vec![rows as u32], order, rows }
+    }
+
     /// Of the slots at these places, which are ascending, and to which rows lead so.
     pub(crate) fn few(&self, places: &[u32], order: Order) -> Self {
         let (mut sets, mut slot_ends) = (Vec::new(), Vec::new());

@@ -22,9 +22,15 @@ pub(super) struct Piece {
     pub(super) bytes: u32,
 }
 
+/// The number of the stream of entries that are of none, and of no other.
+pub(super) const NO_STREAM: u32 = 0;
+
 /// Tells streams apart, but for few that share a number by chance: those share blocks.
 pub(super) fn stream_number(stream_bytes: &[u8]) -> u32 {
-    FixedState::default().hash_one(stream_bytes) as u32
+    if stream_bytes.is_empty() {
+        return NO_STREAM;
+    }
+    (FixedState::default().hash_one(stream_bytes) as u32).max(NO_STREAM + 1)
 }
 
 /// Whether so many rows are enough to cut blocks from that need not be cut again: a third of what a block may have. Of a write
@@ -254,6 +260,12 @@ mod tests {
     }
 
     const ENOUGH: usize = MAX_BLOCK_ROWS / 8;
+
+    #[test]
+    fn the_number_of_no_stream_is_no_streams() {
+        assert_eq!(stream_number(&[]), NO_STREAM);
+        assert!((0..100_000u32).all(|n| stream_number(&n.to_le_bytes()) != NO_STREAM));
+    }
 
     #[test]
     fn kinds_with_enough_lines_have_blocks_of_their_own() {

@@ -13,6 +13,7 @@ use crate::columnar::{
     MemoryBlock, Row, StreamTable, are_wanted, field_names, plain_column, streams_of, texts,
 };
 use crate::error::{Error, Result};
+use crate::store::cut::NO_STREAM;
 use crate::store::rows::{Arenas, RowPlace};
 use crate::value::Level;
 use foldhash::fast::FixedState;
@@ -135,7 +136,11 @@ impl LiveBlock {
     }
 
     fn streams(&self) -> Result<Arc<StreamTable>> {
-        let make = || Ok(streams_of(&self.rows.collect()?, &mut Vec::new()));
+        // That they are of none is known already.
+        let make = || match self.rows.places().iter().all(|place| place.0.stream == NO_STREAM) {
+            true => Ok(StreamTable::of_none(self.rows.len())),
+            false => Ok(streams_of(&self.rows.collect()?, &mut Vec::new())),
+        };
         self.part(|parts| &parts.streams, make, StreamTable::bytes)
     }
 
