@@ -19,7 +19,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 
 /// So many keys a scan passes before it notes that they are dead: noting takes the WAL's lock.
-pub(super) const WORTH_NOTING: u32 = 64;
+const WORTH_NOTING: u32 = 64;
+/// And so many, if it began behind others that it makes more of.
+const WORTH_ADDING: u32 = 8;
 /// So many stretches are kept. Each is asked for by every put.
 const MOST_STRETCHES: usize = 4;
 /// A stretch is forgotten when so many puts have asked for it since a scan used it.
@@ -226,21 +228,23 @@ pub(super) struct Walk {
     /// What it looks at has everything until here, and maybe more.
     seq: u64,
     epoch: u64,
-    passed: u32,
+    /// How many keys it is still to pass before it notes them.
+    passes: u32,
     id: Option<u64>,
 }
 
 impl Walk {
-    /// `seq` and `epoch` are to be taken before what it looks at.
-    pub(super) fn new(writers: Weak<dyn Writers>, seq: u64, epoch: u64) -> Self {
-        Self { writers, seq, epoch, passed: 0, id: None }
+    /// `seq` and `epoch` are to be taken before what it looks at; `ahead` is what it was told of its start.
+    pub(super) fn new(writers: Weak<dyn Writers>, seq: u64, epoch: u64, ahead: &Ahead) -> Self {
+        let passes = if matches!(ahead, Ahead::From(_)) { WORTH_ADDING } else { WORTH_NOTING };
+        Self { writers, seq, epoch, passes, id: None }
     }
 
     /// A key was passed that is dead, in a scan that began at `start`.
     #[inline]
     pub(super) fn pass(&mut self, start: &Bound<Vec<u8>>) {
-        self.passed = self.passed.saturating_add(1);
-        if self.passed == WORTH_NOTING {
+        self.passes = self.passes.wrapping_sub(1);
+        if self.passes == 0 {
             self.note(start);
         }
     }

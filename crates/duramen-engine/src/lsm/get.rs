@@ -168,7 +168,7 @@ impl Inner {
         let mut view = View::new(seq, tombstones, options.reverse);
         if !options.reverse {
             let writers = Arc::downgrade(self) as Weak<dyn Writers>;
-            view.walk = Some(Walk::new(writers, at_least, epoch));
+            view.walk = Some(Walk::new(writers, at_least, epoch, &ahead));
         }
         Ok(Scan::new(read::scan(MergeCursor::new(sources), start, end, view)))
     }
