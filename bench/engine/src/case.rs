@@ -20,6 +20,8 @@ pub(crate) enum Study {
     Read,
     /// Half reads, half writes.
     Mixed,
+    /// One put at the end, the first read and deleted.
+    Queue,
     /// Space taken by many small entries.
     Disk,
     /// Writes that survive a loss of power.

@@ -53,6 +53,8 @@ enum Command {
     Read,
     /// Half reads, half writes on 1,000 entries; disk space of 10,000 (study 000)
     Mixed,
+    /// A queue of 1,000 and of 20,000 entries
+    Queue,
     /// Writes that survive a loss of power, of 1 and of 8 threads
     Durable,
     /// All of them
@@ -95,6 +97,7 @@ fn run(args: &Args) -> Result<Vec<String>> {
         Command::Structures => &[plan::Group::Structures],
         Command::Read => &[plan::Group::Read],
         Command::Mixed => &[plan::Group::Mixed],
+        Command::Queue => &[plan::Group::Queue],
         Command::Durable => &[plan::Group::Durable],
         Command::All => &plan::Group::ALL,
         Command::Report => &[],

@@ -21,11 +21,13 @@ pub(crate) enum Group {
     Structures,
     Read,
     Mixed,
+    Queue,
     Durable,
 }
 
 impl Group {
-    pub(crate) const ALL: [Self; 5] = [Self::Load, Self::Structures, Self::Read, Self::Mixed, Self::Durable];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Load, Self::Structures, Self::Read, Self::Mixed, Self::Queue, Self::Durable];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -33,6 +35,7 @@ impl Group {
             Self::Structures => "structures",
             Self::Read => "read",
             Self::Mixed => "mixed",
+            Self::Queue => "queue",
             Self::Durable => "durable",
         }
     }
@@ -147,6 +150,13 @@ impl Options {
                     cases.push((case(system.name, Order::Random, 1_000, 1, 1.0), false));
                 }
             }
+            Study::Queue => {
+                for entries in self.sizes(&[1_000, 20_000], &[20_000]) {
+                    for system in self.systems(study) {
+                        cases.push((case(system.name, Order::Sequential, entries, 1, 1.0), false));
+                    }
+                }
+            }
             Study::Disk => {
                 for system in self.systems(study) {
                     cases.push((case(system.name, Order::Random, 10_000, 1, 0.0), true));
@@ -178,6 +188,7 @@ pub(crate) fn run(group: Group, options: &Options, work: &Path) -> Result<Result
         Group::Structures => &[Study::Structures],
         Group::Read => &[Study::Prepare, Study::Read],
         Group::Mixed => &[Study::Mixed, Study::Disk],
+        Group::Queue => &[Study::Queue],
         Group::Durable => &[Study::Durable],
     };
     // Stores that are read are kept from one case to the next.

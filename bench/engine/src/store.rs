@@ -44,4 +44,9 @@ pub(crate) trait Session {
 
     /// The [tag](crate::data::tag_of) of a key's value, as of now.
     fn get(&mut self, key: &[u8]) -> Result<Option<u64>>;
+
+    /// Deletes the entry whose key is the lowest; the [tag](crate::data::tag_of) of its value.
+    fn take_first(&mut self) -> Result<Option<u64>> {
+        Err("it is no queue".into())
+    }
 }

@@ -5,6 +5,7 @@ mod goals;
 mod load;
 mod mixed;
 mod plot;
+mod queue;
 mod read;
 mod structures;
 mod table;
@@ -26,6 +27,7 @@ pub(crate) fn write(dir: &Path) -> Result<()> {
             Group::Structures => ("The structures of memtables, alone", structures::write),
             Group::Read => ("Reading", read::write),
             Group::Mixed => ("Reads and writes mixed, and disk space", mixed::write),
+            Group::Queue => ("A queue", queue::write),
             Group::Durable => ("Durable writes", durable::write),
         };
         writeln!(page.text, "# {title}\n")?;

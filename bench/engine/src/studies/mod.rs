@@ -4,6 +4,7 @@ mod disk;
 mod durable;
 mod load;
 mod mixed;
+mod queue;
 mod read;
 mod structures;
 
@@ -25,6 +26,7 @@ pub(crate) fn run(case: &Case, dir: &Path) -> Result<Figures> {
         Study::Prepare => read::prepare(case, dir),
         Study::Read => read::run(case, dir),
         Study::Mixed => mixed::run(case, dir),
+        Study::Queue => queue::run(case, dir),
         Study::Disk => disk::run(case, dir),
         Study::Durable => durable::run(case, dir),
     }

@@ -13,7 +13,7 @@ use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 pub(super) fn systems() -> Vec<System> {
-    use Study::{Disk, Durable, Load, Mixed, Read};
+    use Study::{Disk, Durable, Load, Mixed, Queue, Read};
     let system = |name, durability, settings, studies, open| System {
         name,
         side: Side::Ours,
@@ -28,10 +28,10 @@ pub(super) fn systems() -> Vec<System> {
             "duramen-vec",
             PROCESS,
             "as it comes: vec memtable, WAL mapped",
-            &[Load, Mixed, Disk],
+            &[Load, Mixed, Queue, Disk],
             |dir| Setup::new(dir).open(),
         ),
-        system("duramen-skiplist", PROCESS, "skip list memtable", &[Load, Mixed], |dir| {
+        system("duramen-skiplist", PROCESS, "skip list memtable", &[Load, Mixed, Queue], |dir| {
             Setup::new(dir).skiplist().open()
         }),
         system("duramen-nowal", IN_MEMORY, "WAL in memory only", &[Load], |dir| {
@@ -201,5 +201,13 @@ impl<E: Engine> Session for Reading<'_, E> {
 
     fn get(&mut self, key: &[u8]) -> Result<Option<u64>> {
         Reader::get(self, key)
+    }
+
+    fn take_first(&mut self) -> Result<Option<u64>> {
+        let mut scan = self.0.scan_with(Bound::Unbounded, Bound::Unbounded, &ReadOptions::default())?;
+        let Some((key, value)) = scan.next()? else { return Ok(None) };
+        let tag = tag_of(value);
+        self.0.delete(key)?;
+        Ok(Some(tag))
     }
 }

@@ -11,7 +11,7 @@ use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistM
 use std::path::Path;
 
 pub(super) fn systems() -> Vec<System> {
-    use Study::{Disk, Durable, Load, Mixed, Read};
+    use Study::{Disk, Durable, Load, Mixed, Queue, Read};
     let system = |name, durability, settings, studies, goals, open| System {
         name,
         side: Side::Peer,
@@ -22,10 +22,10 @@ pub(super) fn systems() -> Vec<System> {
         open,
     };
     vec![
-        system("fjall-manual", IN_MEMORY, "manual_journal_persist", &[Load, Mixed], &[], |dir| {
+        system("fjall-manual", IN_MEMORY, "manual_journal_persist", &[Load, Mixed, Queue], &[], |dir| {
             open(dir, Writing { manual: true, ..SINGLY })
         }),
-        system("fjall-wal", PROCESS, "stock", &[Load, Mixed, Disk], &[], |dir| open(dir, SINGLY)),
+        system("fjall-wal", PROCESS, "stock", &[Load, Mixed, Queue, Disk], &[], |dir| open(dir, SINGLY)),
         system("fjall-wal-b1000", PROCESS, "batches of 1,000", &[Load], &[], |dir| {
             open(dir, Writing { batch: BATCH, ..SINGLY })
         }),
@@ -155,5 +155,12 @@ impl Session for Reading<'_> {
 
     fn get(&mut self, key: &[u8]) -> Result<Option<u64>> {
         Reader::get(self, key)
+    }
+
+    fn take_first(&mut self) -> Result<Option<u64>> {
+        let Some(first) = self.0.items.iter().next() else { return Ok(None) };
+        let (key, value) = first.into_inner()?;
+        self.0.items.remove(key)?;
+        Ok(Some(tag_of(&value)))
     }
 }

@@ -14,7 +14,7 @@ use std::path::Path;
 const MAP_BYTES: usize = 8 << 30;
 
 pub(super) fn systems() -> Vec<System> {
-    use Study::{Disk, Durable, Load, Mixed, Read};
+    use Study::{Disk, Durable, Load, Mixed, Queue, Read};
     let system = |name, durability, settings, studies, goals, open| System {
         name,
         side: Side::Peer,
@@ -45,7 +45,7 @@ pub(super) fn systems() -> Vec<System> {
             "lmdb-nosync",
             PROCESS,
             "MDB_NOSYNC, a transaction for each operation",
-            &[Mixed],
+            &[Mixed, Queue],
             &[Mixed],
             |dir| open(dir, EnvFlags::NO_SYNC),
         ),
@@ -53,7 +53,7 @@ pub(super) fn systems() -> Vec<System> {
             "lmdb-nosync-writemap",
             PROCESS,
             "MDB_NOSYNC | MDB_WRITEMAP, a transaction for each operation",
-            &[Mixed],
+            &[Mixed, Queue],
             &[Mixed],
             |dir| open(dir, EnvFlags::NO_SYNC | EnvFlags::WRITE_MAP),
         ),
@@ -156,5 +156,17 @@ impl Session for Each<'_> {
     fn get(&mut self, key: &[u8]) -> Result<Option<u64>> {
         let txn = self.0.env.read_txn()?;
         Ok(self.0.items.get(&txn, key)?.map(tag_of))
+    }
+
+    fn take_first(&mut self) -> Result<Option<u64>> {
+        let mut txn = self.0.env.write_txn()?;
+        let mut entries = self.0.items.iter_mut(&mut txn)?;
+        let Some(tag) = entries.next().transpose()?.map(|(_, value)| tag_of(value)) else { return Ok(None) };
+        #[expect(unsafe_code, reason = "nothing that was read is still borrowed")]
+        // SAFETY: as said.
+        unsafe { entries.del_current() }?;
+        drop(entries);
+        txn.commit()?;
+        Ok(Some(tag))
     }
 }

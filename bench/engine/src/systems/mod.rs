@@ -133,7 +133,11 @@ mod tests {
                     study,
                     system: system.name.to_owned(),
                     order,
-                    entries: if matches!(study, Study::Mixed | Study::Disk) { 300 } else { 2_500 },
+                    entries: if matches!(study, Study::Mixed | Study::Queue | Study::Disk) {
+                        300
+                    } else {
+                        2_500
+                    },
                     threads: if study == Study::Durable { 2 } else { 1 },
                     seconds: 0.01,
                     round: 0,
@@ -153,6 +157,7 @@ mod tests {
                         std::fs::remove_dir_all(dir.path()).unwrap();
                         run(Study::Load, Order::Sequential);
                     }
+                    Study::Queue => run(Study::Queue, Order::Sequential),
                     other => run(*other, Order::Random),
                 }
             }

@@ -13,7 +13,7 @@ use std::path::Path;
 const ITEMS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("items");
 
 pub(super) fn systems() -> Vec<System> {
-    use Study::{Disk, Durable, Load, Mixed, Read};
+    use Study::{Disk, Durable, Load, Mixed, Queue, Read};
     let system = |name, durability, settings, studies, goals, open| System {
         name,
         side: Side::Peer,
@@ -36,7 +36,7 @@ pub(super) fn systems() -> Vec<System> {
             "redb-none",
             IN_MEMORY,
             "Durability::None, a transaction for each write",
-            &[Mixed],
+            &[Mixed, Queue],
             &[],
             |dir| open(dir, Durability::None),
         ),
@@ -137,5 +137,12 @@ impl Session for Each<'_> {
     fn get(&mut self, key: &[u8]) -> Result<Option<u64>> {
         let table = self.0.db.begin_read()?.open_table(ITEMS)?;
         Ok(table.get(key)?.map(|value| tag_of(value.value())))
+    }
+
+    fn take_first(&mut self) -> Result<Option<u64>> {
+        let txn = self.0.write(self.0.durability)?;
+        let tag = txn.open_table(ITEMS)?.pop_first()?.map(|(_, value)| tag_of(value.value()));
+        txn.commit()?;
+        Ok(tag)
     }
 }

@@ -12,7 +12,7 @@ use rocksdb::{
 use std::path::{Path, PathBuf};
 
 pub(super) fn systems() -> Vec<System> {
-    use Study::{Disk, Durable, Load, Mixed, Read};
+    use Study::{Disk, Durable, Load, Mixed, Queue, Read};
     let system = |name, durability, settings, studies, goals, open| System {
         name,
         side: Side::Peer,
@@ -23,10 +23,12 @@ pub(super) fn systems() -> Vec<System> {
         open,
     };
     vec![
-        system("rocksdb-nowal", IN_MEMORY, "WAL off", &[Load, Mixed], &[Load, Mixed], |dir| {
+        system("rocksdb-nowal", IN_MEMORY, "WAL off", &[Load, Mixed, Queue], &[Load, Mixed], |dir| {
             Setup::new(dir).no_wal().open()
         }),
-        system("rocksdb-wal", PROCESS, "stock", &[Load, Mixed, Disk], &[], |dir| Setup::new(dir).open()),
+        system("rocksdb-wal", PROCESS, "stock", &[Load, Mixed, Queue, Disk], &[], |dir| {
+            Setup::new(dir).open()
+        }),
         system("rocksdb-nowal-b1000", IN_MEMORY, "WAL off, batches of 1,000", &[Load], &[], |dir| {
             Setup::new(dir).no_wal().batch().open()
         }),
@@ -228,5 +230,14 @@ impl Session for Reading<'_> {
 
     fn get(&mut self, key: &[u8]) -> Result<Option<u64>> {
         Reader::get(self, key)
+    }
+
+    fn take_first(&mut self) -> Result<Option<u64>> {
+        let mut cursor = self.0.db.raw_iterator_opt(ReadOptions::default());
+        cursor.seek_to_first();
+        let Some((key, value)) = cursor.item() else { return Ok(cursor.status().map(|()| None)?) };
+        let tag = tag_of(value);
+        self.0.db.delete_opt(key, &self.0.setup.write)?;
+        Ok(Some(tag))
     }
 }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub(super) fn systems() -> Vec<System> {
-    use Study::{Disk, Durable, Load, Mixed, Read};
+    use Study::{Disk, Durable, Load, Mixed, Queue, Read};
     let system = |name, durability, settings, studies, open| System {
         name,
         side: Side::Peer,
@@ -33,7 +33,7 @@ pub(super) fn systems() -> Vec<System> {
             "sqlite-normal",
             PROCESS,
             "WAL, synchronous=NORMAL, exclusive locking, a transaction for each operation",
-            &[Mixed],
+            &[Mixed, Queue],
             |dir| open(dir, "NORMAL", Sharing::Exclusive),
         ),
         system(
@@ -87,6 +87,7 @@ impl Sqlite {
 }
 
 const GET: &str = "SELECT v FROM items WHERE k = ?1";
+const TAKE_FIRST: &str = "DELETE FROM items WHERE k = (SELECT min(k) FROM items) RETURNING v";
 const PUT: &str = "INSERT INTO items (k, v) VALUES (?1, ?2) ON CONFLICT (k) DO UPDATE SET v = excluded.v";
 
 fn value_of<T>(row: &Row<'_>, column: usize, take: impl Fn(&[u8]) -> T) -> rusqlite::Result<T> {
@@ -189,5 +190,10 @@ impl Session for Each<'_> {
     fn get(&mut self, key: &[u8]) -> Result<Option<u64>> {
         let mut get = self.connection().prepare_cached(GET)?;
         Ok(get.query_row([key], |row| value_of(row, 0, tag_of)).optional()?)
+    }
+
+    fn take_first(&mut self) -> Result<Option<u64>> {
+        let mut take = self.connection().prepare_cached(TAKE_FIRST)?;
+        Ok(take.query_row([], |row| value_of(row, 0, tag_of)).optional()?)
     }
 }
