@@ -117,11 +117,12 @@ impl KeptView {
     pub(super) fn keep(&self, began: Option<(Watched, BTreeSet<PathBuf>)>, view: &View) {
         let found = view.live.writers.iter();
         let mut last = lock(&self.last);
-        let kept = began.filter(|(_, watched)| {
-            view.live.is_settled && found.clone().all(|writer| watched.contains::<Path>(writer))
+        // Where it was not begun, another thread may have been at it: what is kept is as good as before.
+        let before = began.and_then(|(since, watched)| {
+            let is_all = found.clone().all(|writer| watched.contains::<Path>(writer));
+            let kept = Kept { state: view.state.clone(), live: view.live.clone(), since };
+            std::mem::replace(&mut last.view, (view.live.is_settled && is_all).then_some(kept))
         });
-        let of = |(since, _)| Kept { state: view.state.clone(), live: view.live.clone(), since };
-        let before = std::mem::replace(&mut last.view, kept.map(of));
         if !found.clone().eq(&last.writers) {
             last.writers = found.cloned().collect();
         }

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// ext2 to ext4, XFS, tmpfs, btrfs, F2FS, ZFS and bcachefs, which change by this machine's calls only. Of what others change (NFS,
@@ -68,8 +68,28 @@ fn with_queue<T>(make: bool, run: impl FnOnce(&mut Queue) -> io::Result<T>) -> i
 /// What is watched for one who asks.
 #[derive(Debug, Default)]
 pub(super) struct OsWatch {
+    watched: Mutex<Watched>,
+}
+
+#[derive(Debug, Default)]
+struct Watched {
     /// The system's numbers for it.
-    watched: Mutex<BTreeSet<i32>>,
+    numbers: BTreeSet<i32>,
+    /// The files, and which they are: of a directory above that is moved, or a link in the way that leads elsewhere now, nobody tells.
+    files: Vec<(PathBuf, (u64, u64))>,
+}
+
+impl Watched {
+    /// Whether the files' names still lead to them.
+    fn are_in_place(&self) -> bool {
+        self.files.iter().all(|(path, file)| which(path).is_ok_and(|found| found == *file))
+    }
+}
+
+/// Which file it is.
+fn which(path: &Path) -> io::Result<(u64, u64)> {
+    let found = rustix::fs::stat(path)?;
+    Ok((found.st_dev, found.st_ino))
 }
 
 impl Watch for OsWatch {
@@ -83,6 +103,12 @@ impl Watch for OsWatch {
                 | WatchFlags::DELETE_SELF
                 | WatchFlags::MOVE_SELF
                 | WatchFlags::ONLYDIR;
+            let known = files.iter().map(|path| Ok((path.to_path_buf(), which(path)?)));
+            let known = known.collect::<io::Result<_>>()?;
+            // What was seen of others before is not to pass for what these are.
+            if std::mem::replace(&mut watched.files, known) != watched.files {
+                queue.changes += 1;
+            }
             let bytes = WatchFlags::MODIFY | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
             let of_dirs = dirs.iter().map(|path| (path, names));
             let all = of_dirs.chain(files.iter().map(|path| (path, bytes)));
@@ -92,10 +118,20 @@ impl Watch for OsWatch {
                 }
                 Ok(inotify::add_watch(queue.events.file(), *path, flags)?)
             };
-            let now = all.map(add).collect::<io::Result<BTreeSet<i32>>>()?;
-            let before = std::mem::replace(&mut *watched, now);
+            let mut now = BTreeSet::new();
+            for one in all {
+                match add(one) {
+                    Ok(number) => now.insert(number),
+                    Err(e) => {
+                        // What there is of them goes with the others.
+                        watched.numbers.append(&mut now);
+                        return Err(e);
+                    }
+                };
+            }
+            let before = std::mem::replace(&mut watched.numbers, now);
             // Another may have watched the same: it is told, and does so again.
-            for number in before.difference(&watched) {
+            for number in before.difference(&watched.numbers) {
                 let _gone_by_itself = inotify::remove_watch(queue.events.file(), *number);
             }
             queue.drain()
@@ -103,7 +139,8 @@ impl Watch for OsWatch {
     }
 
     fn changes(&self) -> Option<u64> {
-        with_queue(false, Queue::drain).ok()
+        let watched = self.watched.try_lock().ok()?;
+        with_queue(false, Queue::drain).ok().filter(|_| watched.are_in_place())
     }
 }
 
@@ -112,7 +149,7 @@ impl Drop for OsWatch {
         let watched = std::mem::take(self.watched.get_mut().unwrap_or_else(PoisonError::into_inner));
         // Where another thread is at the queue, it stays with this process, and only tells of too much.
         let _left_as_it_is = with_queue(false, |queue| {
-            for number in watched {
+            for number in watched.numbers {
                 let _gone_by_itself = inotify::remove_watch(queue.events.file(), number);
             }
             Ok(())
@@ -163,5 +200,23 @@ mod tests {
         std::fs::create_dir(b.join("dir")).unwrap();
         assert_ne!(watch.changes(), Some(last));
         assert!(watch.only(&[&a.join("none")], &[]).is_err());
+        // What an attempt that failed has begun to watch ends with the others.
+        drop(watch);
+        let watch = OsWatch::default();
+        assert!(watch.only(&[&a, &a.join("none")], &[]).is_err());
+        drop(watch);
+        let watch = OsWatch::default();
+        last = watch.only(&[&b], &[]).unwrap();
+        File::create(a.join("nobody looks")).unwrap();
+        assert_eq!(watch.changes(), Some(last));
+        // No directory that is watched moves where one above is another now.
+        let (link, file) = (root.path().join("link"), Path::new("link/file"));
+        std::os::unix::fs::symlink(&b, &link).unwrap();
+        last = watch.only(&[&b], &[&root.path().join(file)]).unwrap();
+        assert_eq!(watch.changes(), Some(last));
+        File::create(a.join("file")).unwrap();
+        std::fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink(&a, &link).unwrap();
+        assert_eq!(watch.changes(), None);
     }
 }

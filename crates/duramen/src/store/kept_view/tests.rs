@@ -190,3 +190,32 @@ fn on_real_files_too() {
         assert_eq!(numbers(&reader), expected);
     }
 }
+
+/// No directory of the store moves: one above does, or a link leads elsewhere.
+#[test]
+#[allow(clippy::disallowed_methods)] // what is done to the store's directory from outside
+fn another_store_in_its_place_is_told_at_once() {
+    use std::fs::rename;
+    use std::os::unix::fs::symlink;
+    for is_link in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for (name, rows) in [("a", 3), ("b", 5)] {
+            let store = options(Env::os()).open(at(name).join("logs")).unwrap();
+            (0..rows).for_each(|n| append(&store, n));
+            store.flush().unwrap();
+        }
+        if is_link { symlink(at("a"), at("now")) } else { rename(at("a"), at("now")) }.unwrap();
+        let reader = options(Env::os()).open_read_only(at("now/logs")).unwrap();
+        (0..ENOUGH).for_each(|_| assert_eq!(reader.snapshot().unwrap().rows(), 3));
+        if is_link {
+            symlink(at("b"), at("next")).unwrap();
+            rename(at("next"), at("now")).unwrap();
+        } else {
+            rename(at("now"), at("former")).unwrap();
+            rename(at("b"), at("now")).unwrap();
+        }
+        let told = reader.snapshot().unwrap_err().to_string();
+        assert!(told.contains("another store"), "{told}");
+    }
+}
