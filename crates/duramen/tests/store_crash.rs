@@ -235,6 +235,31 @@ fn a_loss_of_power_after_a_recovery_that_followed_a_killed_one_loses_nothing() {
     }
 }
 
+/// Who copies a store may leave out directories that are empty.
+#[test]
+fn a_loss_of_power_after_what_made_tables_anew_loses_nothing() {
+    let durability = Durability::Sync;
+    for killed in [false, true] {
+        let sim = Sim::new(4);
+        open(&sim, durability).and_then(Store::close).unwrap();
+        sim.env().fs.remove_dir("/logs/tables".as_ref()).unwrap();
+        sim.sync_all();
+        let store = open(&sim, durability).unwrap();
+        store.append(EntryBuf::default().start(7).message("0").finish().unwrap()).unwrap();
+        if killed {
+            sim.fail_at(sim.operations() + 3, Fault::Crash);
+        }
+        let _cut_short = store.flush().and(store.close());
+        if killed {
+            sim.crash_process();
+            open(&sim, durability).and_then(|store| store.flush().and(store.close())).unwrap();
+        }
+        sim.crash_power_keeping(0);
+        let progress = Progress { appended: 1, acknowledged: 1, synced: 1, batches: 0 };
+        check(&sim, durability, Crash::Power { keep_percent: 0 }, &progress, &format!("killed: {killed}"));
+    }
+}
+
 #[test]
 fn an_error_at_any_operation_is_told_and_loses_nothing() {
     let durability = Durability::Process;

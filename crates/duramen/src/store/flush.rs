@@ -174,7 +174,13 @@ impl Flusher {
         let dir = tables.join(day_name(day));
         let is_there = self.env.fs.exists(&dir).map_err(duramen_engine::Error::io("look for", &dir))?;
         if !is_there {
+            // Whoever copied the store may have left out `tables/`, which was empty.
+            let had = self.env.fs.exists(&tables).map_err(duramen_engine::Error::io("look for", &tables))?;
             self.env.fs.create_dir_all(&dir).map_err(duramen_engine::Error::io("create", &dir))?;
+            if !had {
+                let root = self.layout.root();
+                self.env.fs.sync_dir(root).map_err(duramen_engine::Error::io("sync", root))?;
+            }
         }
         if !is_there || !self.named_days.contains(&day) {
             self.env.fs.sync_dir(&tables).map_err(duramen_engine::Error::io("sync", &tables))?;
