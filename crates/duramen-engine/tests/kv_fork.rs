@@ -5,7 +5,9 @@
 use duramen_engine::Error;
 use duramen_engine::kv::{Engine, WriteBatch};
 use duramen_engine::log::{Log, LogOptions};
-use duramen_engine::lsm::{Lsm, LsmOptions};
+use duramen_engine::lsm::{Lsm, LsmOptions, MemtableKind};
+use duramen_engine::wal::{Background, WalKind};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Runs something in a forked child, which must say yes within a while.
 fn in_child(yes: impl FnOnce() -> bool) {
@@ -67,4 +69,39 @@ fn a_log_stays_the_parents() {
 fn a_tree_stays_the_parents() {
     let dir = tempfile::tempdir().unwrap();
     stays_the_parents(|| Lsm::open(dir.path().join("kv"), LsmOptions::default()).unwrap());
+}
+
+/// The child reads on, though a writer of the parent held the log's lock.
+#[test]
+fn a_child_scans_past_deleted_keys_without_its_parents_locks() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = LsmOptions {
+        memtable: MemtableKind::Skiplist,
+        wal_kind: WalKind::None,
+        background: Background::Manual,
+        write_buffer_size: 64 << 20,
+        ..LsmOptions::default()
+    };
+    let store = Lsm::open(dir.path().join("kv"), options).unwrap();
+    for n in 0..200u8 {
+        store.delete(&[n]).unwrap();
+    }
+    store.put(&[201], b"first").unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    store.delete(&[3]).unwrap();
+                }
+            });
+        }
+        let all_read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            for _ in 0..150 {
+                in_child(|| matches!(store.scan(..).unwrap().next(), Ok(Some((key, _))) if key == [201]));
+            }
+        }));
+        is_over.store(true, Ordering::Relaxed);
+        all_read.unwrap();
+    });
 }

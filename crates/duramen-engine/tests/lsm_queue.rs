@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this is test code
 
 use duramen_engine::io::sim::Sim;
-use duramen_engine::kv::{Engine, ReadOptions, Scan, Snapshot};
+use duramen_engine::kv::{Engine, MAX_KEY_BYTES, ReadOptions, Scan, Snapshot};
 use duramen_engine::lsm::{Lsm, LsmOptions, MemtableKind};
 use duramen_engine::wal::Background;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
@@ -235,5 +235,45 @@ fn what_is_put_before_the_first_is_found_by_whoever_scans_then() {
             is_over.store(true, Ordering::Relaxed);
         });
         assert_eq!(first(&store, &all), None);
+    }
+}
+
+/// A scan goes on without its store, and does not keep it, nor its locks, open.
+#[test]
+fn a_store_that_is_dropped_while_scans_go_on_can_be_opened_at_once() {
+    // Long keys, so that to note a stretch takes a while.
+    let long = |first: u8| vec![first; MAX_KEY_BYTES];
+    for turn in 0..80 {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || {
+            let background = Background::Manual;
+            Lsm::open(
+                dir.path(),
+                LsmOptions { background, write_buffer_size: 2 << 20, ..LsmOptions::default() },
+            )
+        };
+        let store = open().unwrap();
+        for n in 0..70u8 {
+            store.delete(&[1, n]).unwrap();
+        }
+        store.put(&long(2), b"first").unwrap();
+        let start = long(0);
+        let range = (Bound::Included(&start[..]), Bound::Unbounded);
+        let scan = || store.scan_with(range.0, range.1, &ReadOptions::default()).unwrap();
+        let scans: Vec<Scan> = (0..200).map(|_| scan()).collect();
+        let scanned = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for mut scan in scans {
+                    assert!(scan.next().unwrap().is_some());
+                    scanned.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            while scanned.load(Ordering::Relaxed) < turn * 2 {
+                std::hint::spin_loop();
+            }
+            drop(store);
+            open().unwrap();
+        });
     }
 }

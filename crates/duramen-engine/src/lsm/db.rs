@@ -1,7 +1,7 @@
 //! The store: what its threads share, and opening and closing it.
 
 use super::background::Signals;
-use super::emptied::Emptied;
+use super::emptied::{Emptied, Writers};
 use super::events::{Event, Events};
 use super::flush::Uncommitted;
 use super::in_use::InUse;
@@ -26,7 +26,7 @@ use arc_swap::ArcSwap;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 /// A key-value store on an LSM tree. One process has it open for writing; others may open it read-only. All
@@ -108,7 +108,7 @@ pub(super) struct Inner {
     pub(super) stall: Stall,
     pub(super) background: Signals,
     pub(super) compactions: Schedule,
-    pub(super) emptied: Emptied,
+    pub(super) emptied: Arc<Emptied>,
     pub(super) metrics: Counters,
     pub(super) events: Events,
     pub(super) recovery: Recovery,
@@ -185,6 +185,7 @@ impl Lsm {
         let (flush_first, left) = (parts.flush_first, std::mem::take(&mut parts.left));
         let inner = Arc::new(Inner::new(parts)?);
         let store = Arc::downgrade(&inner);
+        inner.emptied.set_writers(Some(Weak::clone(&store) as Weak<dyn Writers>));
         inner.tables.when_too_many(move || {
             if let Some(inner) = store.upgrade() {
                 inner.close_idle_tables();
@@ -256,6 +257,7 @@ impl Drop for Lsm {
             return;
         }
         self.inner.closed.store(true, Ordering::Release);
+        self.inner.emptied.set_writers(None);
         self.stop_threads();
         self.stop_telling();
     }
@@ -304,7 +306,7 @@ impl Inner {
             stall: Stall::default(),
             background: Signals::default(),
             compactions: Schedule::new(&options),
-            emptied: Emptied::default(),
+            emptied: Arc::default(),
             metrics: Counters::default(),
             events: Events::default(),
             recovery: parts.recovery,

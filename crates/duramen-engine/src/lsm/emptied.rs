@@ -13,10 +13,11 @@
 //! put comes into it, before that can be seen; deletions change nothing, nor do flushes and compactions. It is begun only
 //! while nothing was written since the scan began, under the WAL's lock, so that no put is missed.
 
+use crate::io::os::fork_generation;
 use std::fmt::Debug;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// So many keys a scan passes before it notes that they are dead: noting takes the WAL's lock.
 const WORTH_NOTING: u32 = 64;
@@ -28,13 +29,30 @@ const MOST_STRETCHES: usize = 4;
 const MOST_UNUSED_PUTS: u32 = 1 << 16;
 
 /// The stretches that are known.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Emptied {
     /// Whether there are any: all that a put asks where nobody deletes and scans. Set under the WAL's lock, where puts ask.
     is_any: AtomicBool,
     /// How often tables came in ready made: what began to look before they were there knows nothing of their keys.
     epoch: AtomicU64,
     stretches: Mutex<Stretches>,
+    /// Who writes, while the store is open. Held to note a stretch: scans outlive the store, and none of them may keep it, and with
+    /// it its locks, beyond its end.
+    writers: Mutex<Option<Weak<dyn Writers>>>,
+    /// The process that opened the store.
+    generation: u64,
+}
+
+impl Default for Emptied {
+    fn default() -> Self {
+        Self {
+            is_any: AtomicBool::default(),
+            epoch: AtomicU64::default(),
+            stretches: Mutex::default(),
+            writers: Mutex::default(),
+            generation: fork_generation(),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -113,7 +131,7 @@ impl Emptied {
     /// Where a scan is to begin that sees at least what was written until `seq`: behind the stretch that `start` lies in. What it
     /// looks at must have been taken before.
     pub(super) fn ahead_of(&self, start: Bound<&[u8]>, seq: u64) -> Ahead {
-        if !self.is_any() {
+        if !self.is_any() || self.is_forked() {
             return Ahead::Unknown;
         }
         let first = first_of(&start);
@@ -185,6 +203,16 @@ impl Emptied {
         changed
     }
 
+    /// Until the store is dropped, stretches are noted while these do not write.
+    pub(super) fn set_writers(&self, writers: Option<Weak<dyn Writers>>) {
+        *self.writers.lock().unwrap_or_else(PoisonError::into_inner) = writers;
+    }
+
+    /// In a forked child, where a lock may be held for ever.
+    fn is_forked(&self) -> bool {
+        self.generation != fork_generation()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Stretches> {
         self.stretches.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -213,10 +241,8 @@ impl Drop for Closed<'_> {
     }
 }
 
-/// Where stretches are noted, and who writes there.
+/// Who writes where stretches are noted.
 pub(super) trait Writers: Debug + Send + Sync {
-    fn emptied(&self) -> &Emptied;
-
     /// Does something while nobody can write, if nothing was written after `seq`.
     fn while_last_is(&self, seq: u64, what: &mut dyn FnMut());
 }
@@ -224,7 +250,7 @@ pub(super) trait Writers: Debug + Send + Sync {
 /// A scan that has met nothing alive yet.
 #[derive(Debug)]
 pub(super) struct Walk {
-    writers: Weak<dyn Writers>,
+    emptied: Arc<Emptied>,
     /// What it looks at has everything until here, and maybe more.
     seq: u64,
     epoch: u64,
@@ -235,9 +261,9 @@ pub(super) struct Walk {
 
 impl Walk {
     /// `seq` and `epoch` are to be taken before what it looks at; `ahead` is what it was told of its start.
-    pub(super) fn new(writers: Weak<dyn Writers>, seq: u64, epoch: u64, ahead: &Ahead) -> Self {
+    pub(super) fn new(emptied: Arc<Emptied>, seq: u64, epoch: u64, ahead: &Ahead) -> Self {
         let passes = if matches!(ahead, Ahead::From(_)) { WORTH_ADDING } else { WORTH_NOTING };
-        Self { writers, seq, epoch, passes, id: None }
+        Self { emptied, seq, epoch, passes, id: None }
     }
 
     /// A key was passed that is dead, in a scan that began at `start`.
@@ -251,15 +277,21 @@ impl Walk {
 
     #[cold]
     fn note(&mut self, start: &Bound<Vec<u8>>) {
-        let Some(writers) = self.writers.upgrade() else { return };
-        let (seq, epoch) = (self.seq, self.epoch);
-        writers.while_last_is(seq, &mut || self.id = writers.emptied().begin(start, seq, epoch));
+        if self.emptied.is_forked() {
+            return;
+        }
+        let writers = self.emptied.writers.lock().unwrap_or_else(PoisonError::into_inner);
+        // Let go of before the lock, for which the store's end waits.
+        if let Some(writers) = writers.as_ref().and_then(Weak::upgrade) {
+            let (seq, epoch) = (self.seq, self.epoch);
+            writers.while_last_is(seq, &mut || self.id = self.emptied.begin(start, seq, epoch));
+        }
     }
 
     /// The scan is at its first key that is alive; or at its end, where it may not have come to the end of all keys.
     pub(super) fn end(mut self, reached: Option<&[u8]>) {
-        if let (Some(id), Some(writers)) = (self.id.take(), self.writers.upgrade()) {
-            writers.emptied().end(id, reached);
+        if let Some(id) = self.id.take().filter(|_| !self.emptied.is_forked()) {
+            self.emptied.end(id, reached);
         }
     }
 }
@@ -267,8 +299,8 @@ impl Walk {
 impl Drop for Walk {
     fn drop(&mut self) {
         // Given up on the way.
-        if let (Some(id), Some(writers)) = (self.id.take(), self.writers.upgrade()) {
-            writers.emptied().forget(id);
+        if let Some(id) = self.id.take().filter(|_| !self.emptied.is_forked()) {
+            self.emptied.forget(id);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::cursor::{Cursor, Found};
 use super::db::Inner;
-use super::emptied::{Ahead, Emptied, Walk, Writers};
+use super::emptied::{Ahead, Walk, Writers};
 use super::file_cursor::FileCursor;
 use super::read::{self, LevelCursor, LevelTables, MergeCursor, View};
 use super::superversion::SuperVersion;
@@ -12,8 +12,8 @@ use super::version::Version;
 use crate::kv::{OpKind, ReadOptions, Scan, ScanSource, Value};
 use crate::{Error, Result};
 use std::ops::Bound;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The tables of a level that a scan goes through.
@@ -167,18 +167,13 @@ impl Inner {
         let tombstones = current.coverage(&self.tables, seq)?.unwrap_or_default();
         let mut view = View::new(seq, tombstones, options.reverse);
         if !options.reverse {
-            let writers = Arc::downgrade(self) as Weak<dyn Writers>;
-            view.walk = Some(Walk::new(writers, at_least, epoch, &ahead));
+            view.walk = Some(Walk::new(Arc::clone(&self.emptied), at_least, epoch, &ahead));
         }
         Ok(Scan::new(read::scan(MergeCursor::new(sources), start, end, view)))
     }
 }
 
 impl Writers for Inner {
-    fn emptied(&self) -> &Emptied {
-        &self.emptied
-    }
-
     fn while_last_is(&self, seq: u64, what: &mut dyn FnMut()) {
         if let Some(wal) = &self.wal {
             wal.while_last_is(seq, what);
