@@ -272,6 +272,23 @@ fn a_message_that_does_not_end_holds_memory_for_a_while_only() {
     assert_eq!(metric("duramen_rejected_lines_total{protocol=\"syslog\"}"), 1);
 }
 
+/// A chunk of Fluentd's, of megabytes, on a slow line.
+#[test]
+fn a_message_that_comes_well_is_waited_for_as_long_as_it_takes() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let server = Server::start_with(move |settings| {
+        settings.message_timeout_ms = Some(300);
+        settings.fluent_listen = vec![free];
+    });
+    let mut stream = TcpStream::connect(free).unwrap();
+    stream.write_all(b"\x93\xa1t\x01\x81\xa1a\xdb\0\x03\x0d\x40").unwrap();
+    for _ in 0..20 {
+        stream.write_all(&[b'x'; 10_000]).unwrap();
+        std::thread::park_timeout(Duration::from_millis(60));
+    }
+    wait_until(&|| metric(&server, "duramen_ingested_lines_total{protocol=\"fluent\"}") == 1);
+}
+
 /// Memory that was needed for a long one before it is given back after a second, and counted no more.
 #[test]
 fn a_short_message_behind_a_long_one_may_take_its_time() {

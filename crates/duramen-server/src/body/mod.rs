@@ -25,7 +25,7 @@ pub(crate) use encoding::Encoding;
 /// In each time of this length a body must come by so many bytes a second: a pause has its own limit, but a byte now and then would
 /// hold memory and a connection for as long as one likes, be it that most of it came at once.
 const SLOW_AFTER: Duration = Duration::from_secs(60);
-const LEAST_BYTES_PER_S: u64 = 1024;
+pub(crate) const LEAST_BYTES_PER_S: u64 = 1024;
 
 /// So much room is made for a body that has only begun, if it was told to have as much.
 const MOST_AHEAD: usize = 1 << 20;

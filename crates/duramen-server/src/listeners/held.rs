@@ -1,7 +1,7 @@
 //! The memory that connections hold: of what is counted as a body's is, and of what is only kept, given back.
 
 use crate::app::Shared;
-use crate::body::Share;
+use crate::body::{LEAST_BYTES_PER_S, Share};
 use crate::error::ApiResult;
 use crate::intake::Intake;
 use axum::http::StatusCode;
@@ -57,10 +57,13 @@ impl Resting {
 }
 
 /// How much longer a sender is waited for whose message holds memory that is counted and is not whole: a byte now and then would
-/// else hold it for as long as one likes. What the server itself takes its time for does not count.
+/// else hold it for as long as one likes. What the server itself takes its time for does not count, and one that comes as quickly
+/// as a body must is waited for again: a large message takes its time on a slow line.
 #[derive(Debug, Default)]
 pub(super) struct Patience {
     left: Option<Duration>,
+    /// How many bytes came while it was waited for.
+    came: usize,
 }
 
 impl Patience {
@@ -69,9 +72,13 @@ impl Patience {
         if bytes == 0 || has_ended {
             self.left = None;
         }
-        if bytes > 0 {
-            _ = self.left.get_or_insert(app.limits.message_timeout);
+        if bytes > 0 && self.left.is_none() {
+            self.begin(app);
         }
+    }
+
+    fn begin(&mut self, app: &Shared) {
+        *self = Self { left: Some(app.limits.message_timeout), came: 0 };
     }
 
     /// When it ends if nothing comes.
@@ -79,9 +86,10 @@ impl Patience {
         now.checked_add(self.left?)
     }
 
-    /// The sender was waited for.
-    pub fn waited(&mut self, time: Duration) {
+    /// The sender was waited for, and so many bytes came.
+    pub fn waited(&mut self, time: Duration, came: usize) {
         self.left = self.left.map(|left| left.saturating_sub(time));
+        self.came = self.came.saturating_add(came);
     }
 
     /// Whether it has ended.
@@ -89,15 +97,20 @@ impl Patience {
         self.left == Some(Duration::ZERO)
     }
 
-    /// Counts the message as refused if it has ended.
+    /// Counts the message as refused if it has ended, and too little came meanwhile.
     ///
     /// # Errors
     /// [`TooSlow`] then.
-    pub fn check(&self, intake: &mut Intake, app: &Shared) -> std::io::Result<()> {
+    pub fn check(&mut self, intake: &mut Intake, app: &Shared) -> std::io::Result<()> {
+        let ms = app.limits.message_timeout.as_millis();
         if !self.is_over() {
             return Ok(());
         }
-        let too_slow = TooSlow { ms: app.limits.message_timeout.as_millis() };
+        if self.came as u128 * 1000 >= ms * u128::from(LEAST_BYTES_PER_S) && ms > 0 {
+            self.begin(app);
+            return Ok(());
+        }
+        let too_slow = TooSlow { ms };
         intake.refuse(too_slow.to_string());
         _ = intake.give_up();
         Err(std::io::Error::other(too_slow))

@@ -342,7 +342,7 @@ async fn read(
         () = tokio::time::sleep_until(until) => None,
         len = stream.read(buffer) => Some(len?),
     };
-    patience.waited(now.elapsed());
+    patience.waited(now.elapsed(), len.unwrap_or_default());
     let Some(len) = len else {
         let goes_on = rest.begins() || patience.is_over();
         return Ok(if goes_on { None } else { Some(0) });

@@ -103,7 +103,7 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sender_idle_timeout_ms: Option<u64>,
 
-    /// How long a message of syslog, Fluent or GELF over TCP may be waited for that holds memory and is not whole [default: 60000]
+    /// How long a message of syslog, Fluent or GELF over TCP may be waited for that holds memory, is not whole and comes by less than 1 KiB a second [default: 60000]
     #[arg(long, value_name = "MS", env = "DURAMEN_MESSAGE_TIMEOUT_MS")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_timeout_ms: Option<u64>,
