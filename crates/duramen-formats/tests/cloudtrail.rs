@@ -59,6 +59,33 @@ fn a_document_can_be_left_behind_any_record() {
     }
 }
 
+/// As the command reads a file that is still being written.
+#[test]
+fn a_document_that_is_cut_anywhere_goes_on_there() {
+    let input = format!("{{\"Records\":[{FIRST},{SECOND}]}}\n{{\"Records\":[{SECOND}]}}\n");
+    let (whole, _) = read(&input, usize::MAX);
+    let options = options(LineFormat::Auto);
+    let detected = EntryReader::detect(&options, input.as_bytes());
+    for cut in "{\"Records\":[{".len()..input.len() {
+        let (mut ends, mut reader) = (vec![0], EntryReader::new(options.clone()));
+        let mut sink = |_: &[u8], _, end: u64| {
+            ends.push(end);
+            Ok::<(), std::convert::Infallible>(())
+        };
+        reader.feed(&input.as_bytes()[..cut], &mut sink).unwrap();
+        reader.look(&mut sink).unwrap();
+        match reader.lacks_end() {
+            true => reader.rest(&mut sink).unwrap(),
+            false => reader.finish(&mut sink).unwrap(),
+        }
+        let at = *ends.last().unwrap();
+        let rest = EntryReader::resume(options.clone(), at, detected, None);
+        let rest = read_with(rest, &input.as_bytes()[at as usize..], 9).0;
+        let begun = String::from_utf8_lossy(&input.as_bytes()[..cut]);
+        assert_eq!(names(&rest), names(&whole[ends.len() - 1..]), "{begun}");
+    }
+}
+
 #[test]
 fn what_is_broken_is_kept_as_text() {
     let whole = format!("{{\"Records\":[{FIRST},{SECOND}]}}");
@@ -72,6 +99,17 @@ fn what_is_broken_is_kept_as_text() {
         let (got, _) = read(&other, piece);
         assert_eq!(names(&got), [Some("\"GetObject\""), None, None, Some("\"é\"")]);
         assert_eq!((&*got[1].message, &*got[2].message), ("\"x\":1}", "2024-06-01 10:00:00 ERROR x"));
+    }
+    // One that was cut does not take the lines behind it with it.
+    let other =
+        format!("{{\"Records\":[{FIRST},{{\"eventName\":\"cu\n{SECOND}\n2024-06-01 10:00:00 ERROR x\n");
+    for piece in [1, 7, usize::MAX] {
+        let (got, _) = read(&other, piece);
+        assert_eq!(names(&got), [Some("\"GetObject\""), None, Some("\"é\""), None]);
+        assert_eq!(
+            (&*got[1].message, &*got[3].message),
+            ("{\"eventName\":\"cu", "2024-06-01 10:00:00 ERROR x")
+        );
     }
     let (got, _) = read("{\"Records\":[]}\n", 3);
     assert_eq!(got[0].field("Records"), Some("[]"));

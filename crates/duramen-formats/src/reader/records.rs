@@ -37,7 +37,7 @@ pub(crate) struct RecordSplitter {
     /// The most bytes of a record, and whether pieces of it are given out.
     max_bytes: usize,
     is_cut: bool,
-    /// Whether a record was given out though it was not known what stands behind it.
+    /// Whether a record was given out though it was not known what stands behind it, now or by who read the input up to here.
     rested: bool,
 }
 
@@ -59,7 +59,7 @@ impl RecordSplitter {
             in_string: false,
             max_bytes,
             is_cut: false,
-            rested: false,
+            rested: offset > 0,
         }
     }
 
@@ -103,9 +103,13 @@ impl RecordSplitter {
         self.give_out(&mut f)
     }
 
-    /// Whether a record has begun of which nothing was given out.
+    /// Whether a record has begun of which nothing was given out, or it is not known yet what has: a record, or another document.
     pub fn lacks_end(&self) -> bool {
-        matches!(self.record, Some((_, None))) && !self.is_cut
+        let has_begun = match self.record {
+            Some((_, None)) => true,
+            _ => self.at < self.buffer.len() || self.buffer.trim_ascii_end().ends_with(b"["),
+        };
+        has_begun && !self.is_cut
     }
 
     fn give_out<E>(&mut self, f: &mut impl FnMut(Line<'_>) -> Result<(), E>) -> Result<(), E> {
@@ -144,7 +148,10 @@ impl RecordSplitter {
     ) -> Result<bool, E> {
         loop {
             if let Some((mut from, None)) = self.record {
-                let end = self.end(buffer);
+                let end = self.end(buffer, from);
+                if end.is_none() && self.at < buffer.len() && buffer[self.at] == b'\n' {
+                    return Ok(false);
+                }
                 while end.unwrap_or(buffer.len()) - from > self.max_bytes {
                     let to = from + char_boundary(&buffer[from..], self.max_bytes);
                     self.emit(buffer, (*begin, from, to, to), false, f)?;
@@ -187,8 +194,9 @@ impl RecordSplitter {
         }
     }
 
-    /// Looks for the end of the record.
-    fn end(&mut self, buffer: &[u8]) -> Option<usize> {
+    /// Looks for the end of the record, which began at a place; up to a line's end in a string, where there is none: what began there
+    /// was cut, and would take all lines that follow with it.
+    fn end(&mut self, buffer: &[u8], from: usize) -> Option<usize> {
         while let Some(byte) = buffer.get(self.at) {
             match byte {
                 b'"' if self.in_string => self.in_string = false,
@@ -199,6 +207,7 @@ impl RecordSplitter {
                     }
                     self.at += 1;
                 }
+                b'\n' if self.in_string && !self.is_cut && self.at - from <= self.max_bytes => return None,
                 _ if self.in_string => {}
                 b'"' => self.in_string = true,
                 b'{' | b'[' => self.depth += 1,
