@@ -105,6 +105,11 @@ fn a_thrown_error_is_of_the_line_that_logs_it() {
     assert_eq!(messages(&got), expected);
     let (got, _) = read(LineFormat::Auto, "ERROR: a\nError: b\nError: c\n");
     assert_eq!(got.len(), 3, "{got:?}");
+    // Of another stream it begins an entry, which goes on.
+    let of_two = "2024-06-01T10:00:00.1Z stdout F 2024-06-01 10:00:00 error: Unhandled\n\
+                  2024-06-01T10:00:00.2Z stderr F Error: boom\n2024-06-01T10:00:00.3Z stderr F more of it\n";
+    let (got, _) = read(LineFormat::Auto, of_two);
+    assert_eq!(messages(&got), ["2024-06-01 10:00:00 error: Unhandled", "Error: boom\nmore of it"]);
 }
 
 #[test]

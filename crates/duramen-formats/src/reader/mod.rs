@@ -256,7 +256,7 @@ impl Builder {
         self.count_unparsed(text);
         self.begin(lead.time_ns, lead.level, LineFormat::Plain);
         // An event over the limits goes on in the next entry as it would have in this one.
-        self.open(text, line, begins || goes_on);
+        self.open(text, line, lead.begins_event || goes_on);
         if let Some(open) = &mut self.open {
             open.timed = lead.time_ns.is_some();
         }
