@@ -237,6 +237,8 @@ fn a_message_that_does_not_end_holds_memory_for_a_while_only() {
     let metric = |name: &str| metric(&server, name);
     let mut short = TcpStream::connect(addresses[0]).unwrap();
     short.write_all(b"<13>sh").unwrap();
+    let mut short_chunk = TcpStream::connect(addresses[2]).unwrap();
+    short_chunk.write_all(b"\x93\xa1t\x01").unwrap();
     for (address, before, begin, protocol) in [
         (addresses[0], &b"<13>before\n"[..], &b"<13>"[..], "syslog"),
         (addresses[1], b"{\"short_message\":\"before\"}\0", b"{\"short_message\":\"", "gelf"),
@@ -268,6 +270,8 @@ fn a_message_that_does_not_end_holds_memory_for_a_while_only() {
         busy.write_all(b"\n<13>").unwrap();
     }
     short.write_all(b"ort\n").unwrap();
+    short_chunk.write_all(b"\x81\xa1a\xa1b").unwrap();
+    wait_until(&|| metric("duramen_ingested_lines_total{protocol=\"fluent\"}") == 2);
     wait_until(&|| metric("duramen_ingested_lines_total{protocol=\"syslog\"}") == 14);
     assert_eq!(metric("duramen_rejected_lines_total{protocol=\"syslog\"}"), 1);
 }

@@ -1,6 +1,6 @@
 //! Fluent's forward protocol over TCP.
 
-use super::{Patience, READ_BYTES, Resting, broken, no_memory, persist, read};
+use super::{Patience, READ_BYTES, Resting, broken, hold, no_memory, persist, read};
 use crate::app::Shared;
 use crate::intake::Intake;
 use duramen_wire::Params;
@@ -40,7 +40,7 @@ pub(super) async fn stream(
         // Whole messages before a broken one are kept. Entries that are many, or have to wait, count as those of a body do.
         let bytes = intake.decoded.entries_bytes();
         if bytes > QUICK_BYTES || !intake.append_at_once() {
-            if let Err(e) = share.resize(forward.buffered_bytes().saturating_add(bytes)) {
+            if let Err(e) = hold(&mut share, forward.buffered_bytes().saturating_add(bytes), app).await {
                 let lines = intake.give_up();
                 tracing::warn!(lines, protocol = "fluent", error = %e.message, "a sender is hung up on: there is no memory for what it sends");
                 return Ok(());
@@ -54,8 +54,8 @@ pub(super) async fn stream(
         }
         fed.map_err(broken)?;
         // A message that is not whole counts as a body does.
-        share.resize(forward.buffered_bytes()).map_err(no_memory)?;
-        patience.holds(share.bytes(), share.bytes() < before + len, app);
+        hold(&mut share, forward.buffered_bytes(), app).await.map_err(no_memory)?;
+        patience.holds(share.bytes(), forward.buffered_bytes() < before + len, app);
         patience.check(&mut intake, app)?;
     }
 }
