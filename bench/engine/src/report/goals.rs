@@ -47,7 +47,11 @@ pub(super) fn page(all: &[(Group, Results)]) -> Result<String> {
     writeln!(out, "# The goals\n")?;
     if let Some((_, results)) = all.first() {
         let m = &results.header().machine;
-        writeln!(out, "{}, {} cores; commit {}; load before: {}.\n", m.cpu, m.cores, m.commit, m.load)?;
+        let of_each = |(group, results): &(Group, Results)| {
+            format!("{} {}", group.name(), results.header().machine.commit)
+        };
+        let commits: Vec<_> = all.iter().map(of_each).collect();
+        writeln!(out, "{}, {} cores; commits: {}.\n", m.cpu, m.cores, commits.join(", "))?;
     }
     writeln!(out, "| goal | against | wanted | measured | |\n|---|---|--:|--:|---|")?;
     for goal in goals {
