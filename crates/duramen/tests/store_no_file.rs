@@ -34,6 +34,17 @@ fn make(kind: &str, path: &Path, elsewhere: &Path) {
     }
 }
 
+/// In a directory of its own each, with another in it that is no store's.
+fn of_each_kind(test: impl Fn(&str, &Path, &Path)) {
+    let _alone = alone();
+    for kind in KINDS {
+        let dir = tempfile::tempdir().unwrap();
+        let elsewhere = dir.path().join("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        test(kind, dir.path(), &elsewhere);
+    }
+}
+
 fn options() -> StoreOptions {
     StoreOptions::new().background(false).write_buffer_size(64 << 10)
 }
@@ -65,13 +76,9 @@ fn store_in(dir: &Path) -> PathBuf {
 
 #[test]
 fn what_is_no_file_keeps_nothing_from_anything() {
-    let _alone = alone();
-    for kind in KINDS {
-        let dir = tempfile::tempdir().unwrap();
-        let elsewhere = dir.path().join("elsewhere");
-        std::fs::create_dir(&elsewhere).unwrap();
+    of_each_kind(|kind, dir, elsewhere| {
         std::fs::write(elsewhere.join("theirs"), "x").unwrap();
-        let root = dir.path().join("store");
+        let root = dir.join("store");
         let writer = store_in(&root);
         let day = root.join("tables/19700101");
         std::fs::create_dir_all(root.join("quarantine")).unwrap();
@@ -82,7 +89,7 @@ fn what_is_no_file_keeps_nothing_from_anything() {
             writer.join("00000002.wal"),
             root.join("quarantine/tables-19700101-00000099.sst"),
         ] {
-            make(kind, &path, &elsewhere);
+            make(kind, &path, elsewhere);
         }
         let reader = options().keeper(false).open_read_only(&root).unwrap();
         assert_eq!(rows(&reader), 20, "{kind}");
@@ -103,18 +110,14 @@ fn what_is_no_file_keeps_nothing_from_anything() {
         let kept =
             if kind == "directory" { std::fs::read_dir(root.join("quarantine")).unwrap().count() } else { 5 };
         assert_eq!(kept, 5, "what may be somebody's is kept");
-    }
+    });
 }
 
 /// Where it is in a live table's place, that table's lines are lost, as if it were gone; all others are served as ever.
 #[test]
 fn in_a_tables_place_it_keeps_no_other_table_from_anything() {
-    let _alone = alone();
-    for kind in KINDS {
-        let dir = tempfile::tempdir().unwrap();
-        let elsewhere = dir.path().join("elsewhere");
-        std::fs::create_dir(&elsewhere).unwrap();
-        let root = dir.path().join("store");
+    of_each_kind(|kind, dir, elsewhere| {
+        let root = dir.join("store");
         let store = options().open(&root).unwrap();
         for n in 0..9 {
             append(&store, n * 10..n * 10 + 10);
@@ -122,32 +125,28 @@ fn in_a_tables_place_it_keeps_no_other_table_from_anything() {
         }
         let table = root.join("tables/19700101/00000003.sst");
         std::fs::remove_file(&table).unwrap();
-        make(kind, &table, &elsewhere);
+        make(kind, &table, elsewhere);
         let all = |block: &Arc<dyn duramen::block::Block>| Ok(vec![true; block.rows()]);
         store.delete(0..=9, &mut |block| all(block), &|| false).expect(kind);
         store.compact().expect(kind);
-        let copied = store.checkpoint(dir.path().join("copy")).expect(kind);
+        let copied = store.checkpoint(dir.join("copy")).expect(kind);
         assert_eq!(copied.missing_tables, 1, "{kind}");
         append(&store, 90..100);
         store.flush().expect(kind);
-    }
+    });
 }
 
 /// Then nothing tells whether a writer lives: its last lines stay where they are, in every answer, and all others are served.
 #[test]
 fn in_a_locks_place_it_keeps_no_other_writer_from_anything() {
-    let _alone = alone();
-    for kind in KINDS {
-        let dir = tempfile::tempdir().unwrap();
-        let elsewhere = dir.path().join("elsewhere");
-        std::fs::create_dir(&elsewhere).unwrap();
-        let root = dir.path().join("store");
+    of_each_kind(|kind, dir, elsewhere| {
+        let root = dir.join("store");
         let writer = store_in(&root);
         let other = options().keeper(false).open(&root).unwrap();
         append(&other, 20..30);
         drop(other);
         std::fs::remove_file(writer.join("LOCK")).unwrap();
-        make(kind, &writer.join("LOCK"), &elsewhere);
+        make(kind, &writer.join("LOCK"), elsewhere);
         let store = options().open(&root).unwrap();
         for n in 3..6 {
             append(&store, n * 10..n * 10 + 10);
@@ -167,22 +166,18 @@ fn in_a_locks_place_it_keeps_no_other_writer_from_anything() {
             "{told:?}"
         );
         if is_told {
-            std::fs::rename(writer.join("LOCK"), dir.path().join("away")).unwrap();
+            std::fs::rename(writer.join("LOCK"), dir.join("away")).unwrap();
         }
         store.flush().expect(kind);
         assert_eq!((rows(&store), writers()), (60, 1), "{kind}");
-    }
+    });
 }
 
 /// A link that leads nowhere has a name in quarantine, too: what is kept there gets another.
 #[test]
 fn a_damaged_segment_is_kept_beside_a_link_of_its_name() {
-    let _alone = alone();
-    for kind in KINDS {
-        let dir = tempfile::tempdir().unwrap();
-        let elsewhere = dir.path().join("elsewhere");
-        std::fs::create_dir(&elsewhere).unwrap();
-        let root = dir.path().join("store");
+    of_each_kind(|kind, dir, elsewhere| {
+        let root = dir.join("store");
         let writer = store_in(&root);
         let segment = writer.join("00000001.wal");
         let mut bytes = std::fs::read(&segment).unwrap();
@@ -192,11 +187,11 @@ fn a_damaged_segment_is_kept_beside_a_link_of_its_name() {
         let quarantine = root.join("quarantine");
         std::fs::create_dir_all(&quarantine).unwrap();
         let name = format!("{}-00000001.wal", writer.file_name().unwrap().to_string_lossy());
-        make(kind, &quarantine.join(&name), &elsewhere);
+        make(kind, &quarantine.join(&name), elsewhere);
         let store = options().open(&root).unwrap();
         store.flush().expect(kind);
         assert_eq!(rows(&store), 19, "{kind}");
         assert!(!writer.exists(), "{kind}");
         assert!(std::fs::read(quarantine.join(format!("{name}.2"))).unwrap() == bytes, "{kind}");
-    }
+    });
 }
