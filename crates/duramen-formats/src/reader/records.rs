@@ -149,7 +149,7 @@ impl RecordSplitter {
         loop {
             if let Some((mut from, None)) = self.record {
                 let end = self.end(buffer, from);
-                if end.is_none() && self.at < buffer.len() && buffer[self.at] == b'\n' {
+                if end.is_none() && buffer.get(self.at) == Some(&b'\n') {
                     return Ok(false);
                 }
                 while end.unwrap_or(buffer.len()) - from > self.max_bytes {
