@@ -129,8 +129,8 @@ impl Inner {
         active.index_bytes()
     }
 
-    /// The memtable of the segment that was appended to. It is kept beside that, since a look at what readers see costs a
-    /// fifth of a write.
+    /// The memtable of the segment that was appended to. It is kept beside that, since a look at what readers see is a part of a
+    /// write's time that can be measured.
     #[cold]
     fn active_memtable(&self, at: &Appended, reader: &Arc<SegmentReader>) -> Kept {
         let is_its = |memtable: &&Arc<dyn Memtable>| memtable.segment().number() == at.segment;
