@@ -8,10 +8,11 @@ CARGO ?= cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 RELEASED := $(TARGET_DIR)/release/duramen
 
-.PHONY: help build test lint unit doc fuzz test-python test-api test-logcli kill soak tsan miri msrv demo bench bench-engine bench-logger bench-http clean-demo
+.PHONY: help build size test lint unit doc fuzz test-python test-api test-logcli kill soak tsan miri msrv demo bench bench-engine bench-logger bench-http clean-demo
 
 help:
 	@echo 'make build   the release binary, $(RELEASED)'
+	@echo 'make size    the same, and that it is as small as promised: under 20 MiB'
 	@echo 'make demo    load this machine'\''s logs, and generated ones, and search them'
 	@echo 'make test    everything that must pass: lint, tests, documentation, fuzzing, Python, five minutes of soak'
 	@echo 'make lint    format and lints alone'
@@ -31,6 +32,9 @@ help:
 
 build:
 	$(CARGO) build --release --locked -p duramen-cli
+
+size: build
+	@sh scripts/size.sh $(RELEASED)
 
 # Five minutes of soak run beside what comes after the tests; a failure of either fails it all.
 # MAKE_COMMAND, and not MAKE, so that `make -n test` runs nothing.
