@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`open`] | a path or stdin to a stream of plain bytes, whatever it was compressed with |
 //! | [`gzip`] | all members of a gzip file |
+//! | [`utf16`] | UTF-16 to UTF-8 |
 //! | [`sniff`] | what the first bytes tell: compression, binary, UTF-16 |
 //! | [`peek`] | looks at the first bytes of a stream without taking them |
 //! | [`claim`] | who is taking which source |
@@ -19,3 +20,4 @@ pub(crate) mod pump;
 pub(crate) mod resume;
 pub(crate) mod sniff;
 pub(crate) mod tracker;
+pub(crate) mod utf16;

@@ -7,6 +7,7 @@
 use crate::input::gzip::Members;
 use crate::input::peek::Peek;
 use crate::input::sniff::{self, Compression};
+use crate::input::utf16::Utf16;
 use std::fs::{File, Metadata};
 use std::io::{self, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
@@ -31,11 +32,11 @@ pub(crate) struct Source {
     pub(crate) name: String,
     /// What kind of thing it is.
     pub(crate) kind: SourceKind,
-    /// Its first bytes, decompressed: up to [`LOOK_BYTES`] of a file, what is there of a stream.
+    /// Its first bytes, decompressed, in UTF-8 if they were in UTF-16: up to [`LOOK_BYTES`] of a file, what is there of a stream.
     pub(crate) head: Vec<u8>,
     /// How it was compressed.
     pub(crate) compression: Compression,
-    /// All its bytes, decompressed.
+    /// All its bytes, decompressed, in UTF-8 if they were in UTF-16.
     pub(crate) reader: Box<dyn Read + Send>,
     /// How many bytes have been read of it as it is, compressed or not.
     pub(crate) read_bytes: Arc<AtomicU64>,
@@ -141,6 +142,10 @@ fn assemble(name: String, kind: SourceKind, raw: impl Read + Send + 'static) -> 
         }
     };
     let mut plain = Peek::new(plain);
+    let mark = plain.fill_while(2, |seen| matches!(seen, [0xfe | 0xff]) || seen.is_empty());
+    if let Some(order) = sniff::utf16(mark) {
+        plain = Peek::new(Box::new(Utf16::new(plain, order)));
+    }
     let head = match kind {
         SourceKind::File { .. } => plain.fill(LOOK_BYTES).to_vec(),
         SourceKind::Stream => plain.fill_while(LOOK_BYTES, |seen| seen.is_empty()).to_vec(),

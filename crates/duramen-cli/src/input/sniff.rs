@@ -1,5 +1,7 @@
 //! What the first bytes of an input tell.
 
+use crate::input::utf16::ByteOrder;
+
 /// How an input is compressed, told by its first bytes and never by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
@@ -66,23 +68,18 @@ pub(crate) fn undecided(head: &[u8]) -> bool {
     begins.any(|b| b) || skippable || head == b"BZh"
 }
 
-/// Why these first bytes are not a log's text, if they are not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotText {
-    /// Its text is written in another way.
-    Utf16,
-    /// It has NUL bytes.
-    Binary,
-}
-
-/// Looks whether these first bytes are a log's text.
-pub(crate) fn not_text(head: &[u8]) -> Option<NotText> {
+/// Whether these first bytes say that the text is UTF-16, and how it is written.
+pub(crate) fn utf16(head: &[u8]) -> Option<ByteOrder> {
     match head {
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some(NotText::Utf16),
-        // A few zero bytes are what a loss of power leaves in a log.
-        _ if memchr::memchr(0, head).is_some() && duramen_formats::is_binary(head) => Some(NotText::Binary),
+        [0xff, 0xfe, ..] => Some(ByteOrder::LittleEndian),
+        [0xfe, 0xff, ..] => Some(ByteOrder::BigEndian),
         _ => None,
     }
+}
+
+/// Whether these first bytes are not a log's text: it has NUL bytes. A few are what a loss of power leaves in a log.
+pub(crate) fn is_binary(head: &[u8]) -> bool {
+    memchr::memchr(0, head).is_some() && duramen_formats::is_binary(head)
 }
 
 #[cfg(test)]
@@ -113,9 +110,11 @@ mod tests {
 
     #[test]
     fn binary_is_told_from_text() {
-        assert_eq!(not_text(b"ab\0c"), Some(NotText::Binary));
-        assert_eq!(not_text(b"\xff\xfea\0"), Some(NotText::Utf16));
-        assert!(not_text("häß\x1b[1m\n".as_bytes()).is_none());
-        assert!(not_text(b"latin \xe4\n").is_none());
+        assert!(is_binary(b"ab\0c"));
+        assert!(!is_binary("häß\x1b[1m\n".as_bytes()));
+        assert!(!is_binary(b"latin \xe4\n"));
+        assert_eq!(utf16(b"\xff\xfea\0"), Some(ByteOrder::LittleEndian));
+        assert_eq!(utf16(b"\xfe\xff\0a"), Some(ByteOrder::BigEndian));
+        assert_eq!(utf16(b"\xff"), None);
     }
 }

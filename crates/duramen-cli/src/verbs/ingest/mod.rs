@@ -17,7 +17,7 @@ use crate::failure::{Failure, Outcome, complain, say};
 use crate::input::claim::Claims;
 use crate::input::open::{self, STDIN, Source, SourceKind};
 use crate::input::resume::{self, Start};
-use crate::input::sniff::{self, NotText};
+use crate::input::sniff;
 use crate::interrupt::Interrupt;
 use batch::Progressed;
 use duramen::{SourcePosition, Store, StoreOptions};
@@ -168,28 +168,19 @@ impl Ingest<'_> {
     fn start(&self, path: &Path) -> Result<Option<Start>, String> {
         let Some(source) = open::open_unless(path, &|| self.interrupt.requested())? else { return Ok(None) };
         // Whoever names a format knows what the file is: a log that lost power may hold runs of NUL bytes.
-        let not_text =
-            (self.args.format == LineFormat::Auto).then(|| sniff::not_text(&source.head)).flatten();
+        let is_binary = self.args.format == LineFormat::Auto && sniff::is_binary(&source.head);
         let is_stream = matches!(source.kind, SourceKind::Stream);
-        match not_text {
-            Some(NotText::Utf16) => {
-                return Err(format!(
-                    "{} is UTF-16: pipe it through `iconv -f UTF-16 -t UTF-8` and ingest `-`",
-                    source.name
-                ));
-            }
+        if is_binary && is_stream {
             // What it was cannot be read again, and its writer would end with us.
-            Some(NotText::Binary) if is_stream => self.progress.suspended(|| {
+            self.progress.suspended(|| {
                 complain(&format!("{} begins with NUL bytes: its lines are taken as they are", source.name));
-            }),
-            Some(NotText::Binary) => {
-                return Err(format!(
-                    "{} is binary (it has NUL bytes): nothing was taken from it; `--format plain`, or its real format, \
-                     takes it all the same",
-                    source.name
-                ));
-            }
-            None => {}
+            });
+        } else if is_binary {
+            return Err(format!(
+                "{} is binary (it has NUL bytes): nothing was taken from it; `--format plain`, or its real format, \
+                 takes it all the same",
+                source.name
+            ));
         }
         match &source.kind {
             SourceKind::File { path: file, .. } if !self.args.again => {
