@@ -33,37 +33,71 @@ fn read(line: &str, fields: &mut Fields, is_key: impl Fn(u8) -> bool, all_is_log
     let s = line.as_bytes();
     let mut counts = Logfmt { pairs: 0, bare_words: 0 };
     let mut i = 0;
+    // In `msg='op=login acct="a" res=success'`, which Linux's audit writes.
+    let mut in_pairs = false;
     loop {
-        i += s.get(i..)?.iter().take_while(|b| b.is_ascii_whitespace()).count();
+        i += s.get(i..)?.iter().take_while(|b| is_space(**b)).count();
         if i >= s.len() {
             return Some(counts);
         }
         let key_at = i;
         i += s[i..].iter().take_while(|b| is_key(**b)).count();
         if s.get(i) != Some(&b'=') || i == key_at {
-            i += s[i..].iter().take_while(|b| !b.is_ascii_whitespace()).count();
-            counts.bare_words += 1;
+            i += s[i..].iter().take_while(|b| !is_space(**b)).count();
+            let ends_pairs = in_pairs && &s[key_at..i] == b"'";
+            in_pairs &= !ends_pairs;
+            counts.bare_words += usize::from(!ends_pairs);
             continue;
         }
         let key = line.get(key_at..i)?;
         i += 1;
+        if key == "msg" && s.get(i) == Some(&b'\'') && are_pairs(&s[i + 1..]) {
+            (i, in_pairs) = (i + 1, true);
+            continue;
+        }
         let quoted = if s.get(i) == Some(&b'"') { quoted(line, i, fields) } else { None };
         // A pair ends where white space follows.
-        let quoted =
-            quoted.filter(|(_, end)| all_is_logfmt || s.get(*end).is_none_or(u8::is_ascii_whitespace));
+        let quoted = quoted.filter(|(_, end)| all_is_logfmt || ends_here(&s[*end..], in_pairs));
         let value = if let Some((value, end)) = quoted {
             i = end;
+            if in_pairs && s.get(i) == Some(&b'\'') {
+                (i, in_pairs) = (i + 1, false);
+            }
             value
         } else if s.get(i) == Some(&b'"') && !all_is_logfmt {
             return None;
         } else {
             let start = i;
-            i += s[i..].iter().take_while(|b| !b.is_ascii_whitespace()).count();
-            bare(line.get(start..i)?, Span::new(start, i)?)
+            i += s[i..].iter().take_while(|b| !is_space(**b)).count();
+            let mut text = line.get(start..i)?;
+            if in_pairs && let Some(last) = text.strip_suffix('\'') {
+                (text, in_pairs) = (last, false);
+            }
+            bare(text, Span::new(start, start + text.len())?)
         };
         fields.push(key, value)?;
         counts.pairs += 1;
     }
+}
+
+/// White space, and what Linux's audit puts before the names that it adds to numbers.
+fn is_space(b: u8) -> bool {
+    b.is_ascii_whitespace() || b == 0x1d
+}
+
+/// Whether a pair ends before these bytes.
+fn ends_here(s: &[u8], in_pairs: bool) -> bool {
+    match s {
+        [b'\'', rest @ ..] if in_pairs => rest.first().is_none_or(|b| is_space(*b)),
+        _ => s.first().is_none_or(|b| is_space(*b)),
+    }
+}
+
+/// Whether a pair comes first behind a quote, and another quote ends a word behind it.
+fn are_pairs(s: &[u8]) -> bool {
+    let first = s.iter().skip_while(|b| is_space(**b)).take_while(|b| !is_space(**b) && **b != b'"');
+    let mut quotes = memchr::memchr_iter(b'\'', s);
+    first.clone().any(|b| *b == b'=') && quotes.any(|at| s.get(at + 1).is_none_or(|b| is_space(*b)))
 }
 
 /// Whether a line begins as logfmt does: its first word has a `=` after a key.
@@ -199,6 +233,14 @@ mod tests {
                 r#"5/0 v=Str("007") w=Str("1.2.3") x=Str("1.") y=Str("+1") z=Str("-")"#,
             ),
             ("a=b=c", r#"1/0 a=Str("b=c")"#),
+            (
+                "type=X msg=audit(7.1:2): pid=7 msg='op=login acct=\"a b\" exe=\"/x\" res=success'\u{1d}UID=\"root\"",
+                r#"8/0 type=Str("X") msg=Str("audit(7.1:2):") pid=Number("7") op=Str("login") acct=Str("a b") exe=Str("/x") res=Str("success") UID=Str("root")"#,
+            ),
+            ("a=1 msg=' b=2 c=\"x\"' d=3", r#"4/0 a=Number("1") b=Number("2") c=Str("x") d=Number("3")"#),
+            ("a=1 msg='b=2 ' d=3", r#"3/0 a=Number("1") b=Number("2") d=Number("3")"#),
+            ("a=1 msg='it is b=2'", r#"3/1 a=Number("1") msg=Str("'it") b=Str("2'")"#),
+            ("a=1 msg='b=2 c", r#"2/1 a=Number("1") msg=Str("'b=2")"#),
         ] {
             assert_eq!(read(line).as_deref(), Some(expected), "{line}");
         }
