@@ -60,6 +60,8 @@ pub const TIME_FIELDS: &[&str] = &[
     "started_at",
     "unixTime",
     "lastTimestamp",
+    "time_iso8601",
+    "time_local",
 ];
 
 /// The fields looked at for the message, the first that is a string with something in it wins.

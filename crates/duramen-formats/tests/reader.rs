@@ -607,3 +607,14 @@ fn an_event_is_a_message_where_nothing_else_is() {
         read(LineFormat::Auto, "{\"event\":\"login\",\"user\":\"a\"}\n{\"event\":\"x\",\"msg\":\"y\"}\n");
     assert_eq!(messages(&got), ["login", "y"]);
 }
+
+#[test]
+fn an_object_without_a_time_has_that_of_its_message() {
+    let input = "{\"log\":\"2024-06-01T00:00:07Z ERROR x\",\"file\":\"/a\"}\n{\"log\":\"y\"}\n\
+                 {\"log\":\"2024-06-01T00:00:08Z z\",\"time\":\"2024-06-01T00:00:09Z\"}\n\
+                 {\"time_local\":\"01/Jun/2024:00:00:10 +0000\",\"status\":200}\n";
+    let (got, report) = read(LineFormat::Auto, input);
+    let times: Vec<_> = got.iter().map(|g| g.time / 1_000_000_000 - 1_717_200_000).collect();
+    assert_eq!(times, [7, 7, 9, 10]);
+    assert_eq!(report.lines_without_time, 1);
+}

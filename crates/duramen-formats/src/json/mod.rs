@@ -348,8 +348,8 @@ impl JsonFlattener {
         entry: &mut EntryBuf,
     ) -> Result<bool, JsonError> {
         let Self { fields, roles, stamps, ignored, .. } = self;
-        let has_time =
-            fill(fields, line, roles, stamps, ignored, beside, time_ns, entry).ok_or(JsonError::Limit)?;
+        let has_time = fill(fields, line, roles, stamps, ignored, beside, |_| None, time_ns, entry)
+            .ok_or(JsonError::Limit)?;
         for (name, value) in &self.extra_fields {
             entry.field(name, value.as_str());
         }
@@ -372,7 +372,8 @@ impl JsonFlattener {
 }
 
 /// Starts an entry and fills it from the fields of a line, and those that stand beside it. A line without a level field
-/// has the level that its message shows. `None` if there are more fields than an entry can hold.
+/// has the level that its message shows, and one without a time what `time_of` says of the message, or `time_ns`. `None` if there are
+/// more fields than an entry can hold.
 #[allow(clippy::too_many_arguments)] // parts of two callers that they borrow apart
 pub(crate) fn fill(
     fields: &mut Fields,
@@ -381,6 +382,7 @@ pub(crate) fn fill(
     stamps: &StampParser,
     ignored: &NameFilter,
     beside: &[(&str, &str)],
+    time_of: impl FnOnce(&str) -> Option<i64>,
     time_ns: i64,
     entry: &mut EntryBuf,
 ) -> Option<bool> {
@@ -393,9 +395,10 @@ pub(crate) fn fill(
     }
     let message = fields.message(&found, line);
     let level = found.level.or_else(|| level::find(message).map(|(level, _)| level));
-    entry.start(found.time.unwrap_or(time_ns)).level(level.unwrap_or(Level::Unknown)).message(message);
+    let time = found.time.or_else(|| time_of(message));
+    entry.start(time.unwrap_or(time_ns)).level(level.unwrap_or(Level::Unknown)).message(message);
     fields.add_to(entry, line, &found, ignored);
-    Some(found.time.is_some())
+    Some(time.is_some())
 }
 
 #[cfg(test)]

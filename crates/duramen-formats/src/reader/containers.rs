@@ -164,7 +164,7 @@ impl Builder {
         let nothing = NameFilter::default();
         let has_time = fields.find_roles(content, roles, stamps).time.is_some();
         let beside = beside[usize::from(!has_time)];
-        if json::fill(fields, content, roles, stamps, &nothing, beside, or_time, entry).is_none() {
+        if json::fill(fields, content, roles, stamps, &nothing, beside, |_| None, or_time, entry).is_none() {
             // With what stands beside it, it is over a limit of entries.
             self.report.unparsed_lines += 1;
             self.begin(time_ns, None, LineFormat::Plain);

@@ -338,6 +338,7 @@ impl Builder {
             &self.stamps,
             &NameFilter::default(),
             &[],
+            |message| plain::lead(message, &self.stamps).time_ns,
             self.last_time,
             &mut self.entry,
         );
