@@ -86,6 +86,9 @@ impl Detected {
 /// Fewer lines than this with a time stamp at the same word may have it there by chance.
 const MIN_STAMP_WORDS: usize = 3;
 
+/// Fewer lines than this with a time and a level say little about the others.
+const MIN_FULL_LEADS: usize = 8;
+
 #[derive(Default)]
 struct Counts {
     lines: usize,
@@ -93,6 +96,8 @@ struct Counts {
     /// Lines of text that begin an event or could: not indented, not of a shape that goes on.
     heads: usize,
     leads: usize,
+    /// Those of them that lead with a time and a level.
+    full_leads: usize,
     json: usize,
     logfmt: usize,
     syslog: usize,
@@ -163,6 +168,7 @@ impl Counts {
         } else {
             let lead = plain::lead(line, stamps);
             self.leads += usize::from(lead.begins_event);
+            self.full_leads += usize::from(lead.time_ns.is_some() && lead.level.is_some());
             self.comments += usize::from(line.starts_with('#'));
             if lead.time_ns.is_none()
                 && let Some(count) =
@@ -195,8 +201,11 @@ impl Counts {
             has_json: self.json > 0,
             has_logfmt: self.logfmt > 0,
             is_syslog: self.syslog > 0 && self.syslog * 5 >= self.leads * 4,
-            // A third, because every event may carry a line or two of its own that do not lead.
-            events_lead: stamp_word.is_some() || (self.leads > 0 && self.leads * 3 >= self.heads),
+            // A third, because every event may carry a line or two of its own that do not lead; a fifth of those with time and level,
+            // which nothing else has, because some log what they send and get.
+            events_lead: stamp_word.is_some()
+                || (self.leads > 0 && self.leads * 3 >= self.heads)
+                || (self.full_leads >= MIN_FULL_LEADS && self.full_leads * 5 >= self.heads),
             indentation_joins: self.indented < self.lines,
             stamp_word: stamp_word.and_then(|word| u8::try_from(word).ok()),
             day_first: false,
@@ -274,6 +283,10 @@ mod tests {
         assert!(detect("2024-06-01 00:00:00 x\ny\nz\n").events_lead);
         assert!(!detect("2024-06-01 00:00:00 x\ny\nz\nu\n").events_lead);
         assert!(detect("2024-06-01 00:00:00 x\n\ty\n\tz\n}\n").events_lead);
+        let logged =
+            "2024-06-01 00:00:00,1:DEBUG:http:got\nHTTP 200\nServer: x\nDate: y\n\n{\n  \"a\": 1\n}\n";
+        assert!(detect(&logged.repeat(8)).events_lead);
+        assert!(!detect(&logged.replace(":DEBUG:", ": ").repeat(8)).events_lead);
         assert!(!detect("  a\n  b\n").indentation_joins);
         assert!(
             detect("\u{feff}2024-06-01 00:00:00 x\ny\nz\n").events_lead,

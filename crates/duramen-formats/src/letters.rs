@@ -48,6 +48,34 @@ pub(crate) fn android_letter(s: &[u8]) -> Option<Level> {
     }
 }
 
+/// ` 1702-2395/com.app E/Tag: message` and ` 1702-2395  Tag   com.app   E  message`, as Android Studio shows its log, and
+/// `  1702: 2395 E/Tag ]` of `logcat -v long`.
+pub(crate) fn studio_letter(after: &str) -> Option<Level> {
+    let mut words = after.strip_prefix(' ')?.split(' ').filter(|word| !word.is_empty());
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let letter_of = |text: &str| match text.as_bytes() {
+        [letter] => level::of_letter(*letter),
+        _ => None,
+    };
+    let before_tag = |word: &str| word.split_once('/').and_then(|(letter, _)| letter_of(letter));
+    let ids = words.next()?;
+    if let Some(process) = ids.strip_suffix(':') {
+        let is_long = is_number(process) && is_number(words.next()?);
+        return if is_long { before_tag(words.next()?) } else { None };
+    }
+    let (ids, package) = ids.split_once('/').map_or((ids, None), |(ids, package)| (ids, Some(package)));
+    let (process, thread) = ids.split_once('-')?;
+    if !is_number(process) || !is_number(thread) {
+        return None;
+    }
+    if package.is_some() {
+        return before_tag(words.next()?);
+    }
+    // Tag and package are filled up to columns.
+    let is_filled = after.strip_prefix(' ')?.starts_with(' ');
+    if is_filled { words.skip(1).take(6).find(|word| word.len() == 1).and_then(letter_of) } else { None }
+}
+
 /// `E/Tag( 1702): message`: Android's log without times.
 pub(crate) fn brief_letter(line: &str) -> Option<Level> {
     let (letter, tag) = line.split_once('/')?;

@@ -5,12 +5,12 @@ mod others;
 use crate::colors::color_len;
 use crate::letters::{
     android_letter, apple_type, brief_letter, glog_letter, klog_behind, only_letter, redis_sign,
-    websphere_letter,
+    studio_letter, websphere_letter,
 };
 use crate::time::{StampParser, is_clock};
 use crate::{event, level};
 use duramen::Level;
-use others::{audit, console, erlang_report, kernel, mark_len, windows_event};
+use others::{audit, console, erlang_report, kernel, mark_len, rails_request, windows_event};
 
 /// What stands at the start of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +41,7 @@ pub fn lead(line: &str, stamps: &StampParser) -> Lead {
             let level = glog_letter(rest.as_bytes())
                 .or_else(|| android_letter(&rest.as_bytes()[consumed..]))
                 .or_else(|| klog_behind(&rest[consumed..]))
+                .or_else(|| studio_letter(&rest[consumed..]))
                 .or_else(|| postgres_column(&rest[consumed..]))
                 .or_else(|| websphere_letter(&rest[consumed..]))
                 .or_else(|| apple_type(&rest[consumed..]))
@@ -61,6 +62,7 @@ pub fn lead(line: &str, stamps: &StampParser) -> Lead {
         .or_else(|| erlang_report(line, stamps))
         .or_else(|| kernel(line, stamps))
         .or_else(|| console(line, start))
+        .or_else(|| rails_request(line, stamps))
         .or_else(|| {
             brief_letter(line).map(|level| Lead { time_ns: None, level: Some(level), begins_event: true })
         });
@@ -145,6 +147,14 @@ fn skip_word(s: &[u8], at: usize) -> Option<usize> {
         _ => None,
     };
     let bracketed = close.is_some() || letter;
+    // `INFO:2024-06-01`, `INFO|2024-…`, `INFO,2024-…`: nothing else stands between them.
+    if !bracketed
+        && let Some(end) = rest.iter().position(|b| !b.is_ascii_alphabetic())
+        && matches!(rest[end..], [b':' | b'|' | b';' | b',', b'0'..=b'9', ..])
+    {
+        let word = std::str::from_utf8(&rest[..end]).unwrap_or_default();
+        return level::spelled(word).map(|_| at + end + 1);
+    }
     let len = rest
         .iter()
         .position(|b| close.map_or(matches!(b, b' ' | b'\t' | b']' | 0x1b), |close| *b == close))?;
@@ -283,6 +293,31 @@ mod tests {
             ),
             ("2024-06-01T00:00:00Z fail: X[0]", Some(1717200000), Some(Error), true),
             ("web_1  | 2024-06-01 00:00:00 x", Some(1717200000), None, true),
+            ("INFO:2024-06-01 00:00:00,123:root:x", Some(1717200000), Some(Info), true),
+            ("WARNING|2024-06-01T00:00:00Z|x", Some(1717200000), Some(Warn), true),
+            ("ERROR,2024-06-01 00:00:00,x", Some(1717200000), Some(Error), true),
+            ("ERROR:2 files", None, Some(Error), true),
+            ("[2024-06-01][00:00:00][app::db][WARN] x", Some(1717200000), Some(Warn), true),
+            ("[01Jun2024 00:00:00.123] [main/WARN] [net.x/]: x", Some(1717200000), Some(Warn), true),
+            ("@40000000665a648a00000000 x: Info: y", Some(1717200000), Some(Info), true),
+            ("2024-06-01 00:00:00.123 7-8/com.app E/Tag: x", Some(1717200000), Some(Error), true),
+            ("06-01 00:00:00.123 7-8/? W/Tag: x", Some(1717200000), Some(Warn), true),
+            (
+                "2024-06-01 00:00:00.123  1234-5678  My Tag       com.example.app     D  x",
+                Some(1717200000),
+                Some(Debug),
+                true,
+            ),
+            ("[ 06-01 00:00:00.123  1234: 1235 E/Tag ]", Some(1717200000), Some(Error), true),
+            ("2024-06-01 00:00:00 7-8 are D or E", Some(1717200000), None, true),
+            ("Started GET \"/\" for ::1 at 2024-06-01 02:00:00 +0200", Some(1717200000), None, true),
+            (
+                "[7] [a] Started POST \"/a\" for ::1 at 2024-06-01 00:00:00 +0000",
+                Some(1717200000),
+                None,
+                true,
+            ),
+            ("Started a job for x at 2024-06-01 00:00:00 and ended", None, None, false),
             ("[INFO] Scanning for projects...", None, Some(Info), true),
             ("WARN: x", None, Some(Warn), true),
             ("\x1b[2m2024-06-01T00:00:00Z\x1b[0m \x1b[32m INFO\x1b[0m x", Some(1717200000), Some(Info), true),

@@ -67,6 +67,16 @@ pub(super) fn audit(line: &str, stamps: &StampParser) -> Option<Lead> {
     Some(Lead { time_ns: Some(time_ns), level: None, begins_event: true })
 }
 
+/// `Started GET "/" for ::1 at 2024-06-01 10:00:00 +0200`, with tags before it or not: how Rails begins to log a request. It is the
+/// only time that a log of development has.
+pub(super) fn rails_request(line: &str, stamps: &StampParser) -> Option<Lead> {
+    let begins = line.starts_with("Started ") || (line.starts_with('[') && line.contains("] Started "));
+    let (request, stamp) = if begins { line.rsplit_once(" at ")? } else { return None };
+    let (time_ns, len) = stamps.parse(stamp)?;
+    let is_request = len == stamp.len() && request.contains(" for ");
+    is_request.then_some(Lead { time_ns: Some(time_ns), level: None, begins_event: true })
+}
+
 /// `=INFO REPORT==== 16-Jan-2013::15:58:33 ===`
 pub(super) fn erlang_report(line: &str, stamps: &StampParser) -> Option<Lead> {
     let at = event::report_stamp(line)?;

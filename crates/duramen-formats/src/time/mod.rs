@@ -14,7 +14,8 @@
 //! | two-digit year | `17/06/09 20:10:41`, `081109 203615` (70 to 99 are 19xx); `06/30/17 20:10:41` where the first lines show it, `6/1/24 20:10:41` |
 //! | Google's | `I0109 12:34:56.789012`, `I20240109 12:34:56.789012` |
 //! | no year | `03-17 16:13:38.811`, `10.30 16:49:06`, `01 Jun 10:00:04.123` |
-//! | epoch | `1117838570`, `1286536309.586`, ms, µs or ns by magnitude |
+//! | glued | `02Jan2006 15:04:05.123`, `02JAN2006:15:04:05`, `2006-01-02][15:04:05` |
+//! | epoch | `1117838570`, `1286536309.586`, ms, µs or ns by magnitude; TAI64N: `@400000004c91b044077a9e94` |
 //!
 //! A stamp may name its zone: `Z`, `+01:00`, `+0100`, `+01`, or after a space `+0100`, `-03`, `GMT+1`, `UTC`, `CET` and the
 //! other abbreviations of [`zone::ABBREVIATIONS`], or after a space `Europe/Berlin`, as PHP names it, where the system knows

@@ -16,6 +16,7 @@ pub(crate) fn read(s: &[u8], order: &Order) -> Option<Stamp> {
     match s.first()? {
         b'0'..=b'9' => from_digit(s, order),
         b'A'..=b'Z' => from_letter(s),
+        b'@' => tai64n(s),
         _ => None,
     }
 }
@@ -87,6 +88,7 @@ fn from_digit(s: &[u8], order: &Order) -> Option<Stamp> {
         2 => match (s.get(2)?, s.get(3)?) {
             (b'/' | b'-' | b' ', b'A'..=b'Z' | b'a'..=b'z') => day_month_name(s, 2),
             (b'/', _) => slashes(s, order),
+            (b'A'..=b'Z', _) => day_month_year(s),
             (b'.', _) => dots(s),
             (b'-', _) => month_day(s).or_else(|| dashes(s, order)),
             _ => None,
@@ -168,6 +170,8 @@ fn year_first(s: &[u8]) -> Option<Stamp> {
         // Airflow's: `[2024-06-01, 10:00:01 UTC]`
         b',' if s.get(11) == Some(&b' ') => clock::read(s, 12, false)?,
         b' ' if s.get(11..13) == Some(b"- ") => clock::read(s, 13, false)?,
+        // `[2024-06-01][10:00:01][app][INFO]`, as Rust's fern is mostly told to, and Tauri's logs have it.
+        b']' if s.get(11) == Some(&b'[') => clock::read(s, 12, false)?,
         b' ' | b'_' | b'-' | b':' | b'\t' => clock::read(s, 11, true)?,
         _ => return None,
     };
@@ -237,6 +241,15 @@ fn day_month_name(s: &[u8], at: usize) -> Option<Stamp> {
         _ => return None,
     };
     with_zone(s, Some(i64::from(year)), month, day, clock::read(s, clock_at, false)?)
+}
+
+/// `ddMonyyyy hh:mm:ss`, as Minecraft Forge writes it, and `ddMONyyyy:hh:mm:ss`, as SAS does.
+fn day_month_year(s: &[u8]) -> Option<Stamp> {
+    let month = month_of_name(s.get(2..)?)?;
+    if digits(s, 5) != 4 || !matches!(s.get(9)?, b' ' | b':') {
+        return None;
+    }
+    with_zone(s, Some(i64::from(four(s, 5)?)), month, two(s, 0)?, clock::read(s, 10, false)?)
 }
 
 /// `yy/mm/dd hh:mm:ss`, `mm/dd/yyyy hh:mm:ss`, and other orders where a number shows it or [`Order`] says so; `m/d/yyyy`
@@ -451,6 +464,22 @@ fn from_epoch(s: &[u8]) -> Option<Stamp> {
     }
     let text = std::str::from_utf8(s.get(..end)?).ok()?;
     Some(Stamp::Epoch(epoch::read(text)?, end))
+}
+
+/// `@400000004c91b044077a9e94`, as daemontools, runit and s6 write it: seconds from 2^62 on, ten ahead of UTC's, and nanoseconds.
+fn tai64n(s: &[u8]) -> Option<Stamp> {
+    const EPOCH: u64 = (1 << 62) + 10;
+    let hex = |from: usize, to: usize| {
+        let text =
+            s.get(from..to)?.iter().all(u8::is_ascii_hexdigit).then(|| std::str::from_utf8(&s[from..to]));
+        u64::from_str_radix(text?.ok()?, 16).ok()
+    };
+    let (secs, nanos) = (hex(1, 17)?.checked_sub(EPOCH)?, hex(17, 25)?);
+    // Hundreds of years, and whole numbers of nanoseconds.
+    if secs >= 1 << 32 || nanos >= 1_000_000_000 || !ends_a_word(s, 25) {
+        return None;
+    }
+    Some(Stamp::Epoch(i64::try_from(secs * 1_000_000_000 + nanos).ok()?, 25))
 }
 
 fn two_digit_year(yy: u32) -> u32 {
