@@ -153,6 +153,10 @@ impl Counts {
             self.leads += begins;
             return;
         }
+        // What ends a program is of no log, and tells nothing of one.
+        if event::is_uncaught(line) || event::is_script_place(line) {
+            return;
+        }
         self.heads += 1;
         if !behind_head {
             self.header.saw(line, self.lines == 1);

@@ -32,6 +32,19 @@ enum State {
     Report,
     /// The first line of two of java.util.logging has been seen: `Jun 01, 2024 10:00:06 AM org.x.Y start`.
     JavaUtil,
+    /// `thread 'main' panicked at src/main.rs:4:5:` of Rust's has been seen; what it says may follow.
+    Panic { says_next: bool },
+    /// Where a script failed, as Node.js shows it, has been seen: `/srv/app.js:3`; behind it stand the line of the script, a mark
+    /// below it, and what was thrown.
+    Script(Script),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Script {
+    Place,
+    Line,
+    Mark,
+    Thrown,
 }
 
 impl Trace {
@@ -52,8 +65,16 @@ impl Trace {
             State::Report
         } else if is_java_util(line) {
             State::JavaUtil
+        } else if is_panic(line) {
+            State::Panic { says_next: line.ends_with(':') }
+        } else if is_script_place(line) {
+            State::Script(Script::Place)
         } else if self.state == State::JavaUtil {
             State::None
+        } else if let State::Panic { .. } = self.state {
+            State::Panic { says_next: false }
+        } else if let State::Script(script) = self.state {
+            State::Script(script.before(line))
         } else if self.state == State::Traceback && !line.is_empty() && !is_indented(line) {
             State::AfterTraceback
         } else {
@@ -76,6 +97,12 @@ impl Trace {
             State::None | State::Report => false,
             State::SlowQuery => line.starts_with("use "),
             State::JavaUtil => java_util_level(line).is_some(),
+            State::Panic { says_next } => {
+                says_next || line.starts_with("stack backtrace:") || line.starts_with("note: ")
+            }
+            State::Script(Script::Place | Script::Mark) => true,
+            State::Script(Script::Line) => false,
+            State::Script(Script::Thrown) => line.starts_with("Node.js v"),
             State::Traceback => is_last_of_traceback(line),
             State::AfterTraceback => {
                 line.starts_with("During handling of the above exception")
@@ -105,13 +132,52 @@ impl Trace {
 impl Trace {
     /// The level that a line says of the event that it goes on with.
     pub fn level_in(self, line: &str) -> Option<Level> {
-        if self.state == State::JavaUtil { java_util_level(line) } else { None }
+        match self.state {
+            State::JavaUtil => java_util_level(line),
+            State::Script(Script::Mark) if !line.is_empty() => Some(Level::Error),
+            _ => None,
+        }
     }
 
     /// Whether all lines that do not lead go on with the event.
     pub fn is_report(self) -> bool {
         self.state == State::Report
     }
+}
+
+impl Script {
+    /// What has been seen once this line was.
+    fn before(self, line: &str) -> Self {
+        let is_blank = line.trim_ascii().is_empty();
+        match self {
+            Self::Place => Self::Line,
+            Self::Line if !is_blank && line.bytes().all(|b| matches!(b, b' ' | b'\t' | b'^')) => Self::Mark,
+            Self::Mark if !is_blank && !is_indented(line) => Self::Thrown,
+            seen => seen,
+        }
+    }
+}
+
+/// Whether a program begins so to tell of an exception that nobody caught: in Java, .NET, Rust.
+pub(crate) fn is_uncaught(line: &str) -> bool {
+    line.starts_with("Exception in thread \"")
+        || line.starts_with("Unhandled exception. ")
+        || line.starts_with("Unhandled Exception: ")
+        || is_panic(line)
+}
+
+/// `thread 'main' panicked at src/main.rs:4:5:`, with a number behind the name since Rust 1.90.
+fn is_panic(line: &str) -> bool {
+    line.starts_with("thread '") && line.contains(" panicked at ")
+}
+
+/// `/srv/app.js:3`, `node:internal/process/promises:288`: nothing but a place in a script.
+pub(crate) fn is_script_place(line: &str) -> bool {
+    let Some((script, number)) = line.rsplit_once(':') else { return false };
+    let is_script = [".js", ".mjs", ".cjs", ".ts"].iter().any(|end| script.ends_with(end))
+        && (script.starts_with('/') || script.starts_with("file:///") || script.get(1..3) == Some(":\\"));
+    let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    is_number && (is_script || script.starts_with("node:internal/")) && !script.contains(' ')
 }
 
 /// `Jun 01, 2024 10:00:06 AM org.x.Y start`: java.util.logging says the level in the line below.

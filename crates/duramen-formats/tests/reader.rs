@@ -608,6 +608,25 @@ fn an_event_is_a_message_where_nothing_else_is() {
     assert_eq!(messages(&got), ["login", "y"]);
 }
 
+/// What ends a program is of no line of its log.
+#[test]
+fn uncaught_exceptions_are_events_of_their_own() {
+    let log = "2024-06-01T10:00:00Z INFO up";
+    let rust = "thread 'main' panicked at src/main.rs:4:5:\nindex out of bounds\nstack backtrace:\n   0: a\n             at /b.rs:6:5\nnote: run with `RUST_BACKTRACE=full`";
+    let node = "/srv/app.js:3\nthrow new Error('boom')\n      ^\n\nError: boom\n    at f (/srv/app.js:3:7)\n\nNode.js v18.17.0";
+    let rejected = "node:internal/process/promises:288\n            trigger(err);\n            ^\n\n[UnhandledPromiseRejection: x] {\n  code: 'E'\n}\n\nNode.js v18.17.0";
+    let java = "Exception in thread \"main\" java.lang.X: y\n\tat a.B.c(B.java:3)";
+    let net = "Unhandled exception. System.X: y\n ---> System.Z: z\n   at A.b()";
+    for thrown in [rust, node, rejected, java, net] {
+        let (got, report) = read(LineFormat::Auto, &format!("{log}\n{log}\n{thrown}\n{log}\n"));
+        assert_eq!(messages(&got), [log, log, thrown, log]);
+        assert_eq!(got[2].level, Level::Error, "{thrown}");
+        assert!(report.balances());
+        let (got, _) = read(LineFormat::Auto, &format!("on 0.0.0.0:80\n{thrown}\non 0.0.0.0:80\n"));
+        assert_eq!(messages(&got), ["on 0.0.0.0:80", thrown, "on 0.0.0.0:80"]);
+    }
+}
+
 #[test]
 fn an_object_without_a_time_has_that_of_its_message() {
     let input = "{\"log\":\"2024-06-01T00:00:07Z ERROR x\",\"file\":\"/a\"}\n{\"log\":\"y\"}\n\

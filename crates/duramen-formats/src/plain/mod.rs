@@ -10,7 +10,7 @@ use crate::letters::{
 use crate::time::{StampParser, is_clock};
 use crate::{event, level};
 use duramen::Level;
-use others::{audit, console, erlang_report, kernel, mark_len, rails_request, windows_event};
+use others::{audit, console, erlang_report, kernel, mark_len, rails_request, uncaught, windows_event};
 
 /// What stands at the start of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,6 +63,7 @@ pub fn lead(line: &str, stamps: &StampParser) -> Lead {
         .or_else(|| kernel(line, stamps))
         .or_else(|| console(line, start))
         .or_else(|| rails_request(line, stamps))
+        .or_else(|| uncaught(line))
         .or_else(|| {
             brief_letter(line).map(|level| Lead { time_ns: None, level: Some(level), begins_event: true })
         });
@@ -318,6 +319,11 @@ mod tests {
                 true,
             ),
             ("Started a job for x at 2024-06-01 00:00:00 and ended", None, None, false),
+            ("Exception in thread \"main\" java.lang.X: y", None, Some(Error), true),
+            ("thread 'main' (7) panicked at src/main.rs:4:5:", None, Some(Error), true),
+            ("Unhandled exception. System.X: y", None, Some(Error), true),
+            ("/srv/app/index.js:3", None, None, true),
+            ("/srv/app/index.js:3 is wrong", None, None, false),
             ("[INFO] Scanning for projects...", None, Some(Info), true),
             ("WARN: x", None, Some(Warn), true),
             ("\x1b[2m2024-06-01T00:00:00Z\x1b[0m \x1b[32m INFO\x1b[0m x", Some(1717200000), Some(Info), true),

@@ -77,6 +77,13 @@ pub(super) fn rails_request(line: &str, stamps: &StampParser) -> Option<Lead> {
     is_request.then_some(Lead { time_ns: Some(time_ns), level: None, begins_event: true })
 }
 
+/// What a program writes by itself when nobody caught an exception: it belongs to no line of its log.
+pub(super) fn uncaught(line: &str) -> Option<Lead> {
+    let level = if event::is_uncaught(line) { Some(Level::Error) } else { None };
+    let begins = level.is_some() || event::is_script_place(line);
+    begins.then_some(Lead { time_ns: None, level, begins_event: true })
+}
+
 /// `=INFO REPORT==== 16-Jan-2013::15:58:33 ===`
 pub(super) fn erlang_report(line: &str, stamps: &StampParser) -> Option<Lead> {
     let at = event::report_stamp(line)?;
