@@ -173,6 +173,10 @@ fn is_panic(line: &str) -> bool {
 
 /// `/srv/app.js:3`, `node:internal/process/promises:288`: nothing but a place in a script.
 pub(crate) fn is_script_place(line: &str) -> bool {
+    // Most lines are not looked at further.
+    if !line.as_bytes().last().is_some_and(u8::is_ascii_digit) {
+        return false;
+    }
     let Some((script, number)) = line.rsplit_once(':') else { return false };
     let is_script = [".js", ".mjs", ".cjs", ".ts"].iter().any(|end| script.ends_with(end))
         && (script.starts_with('/') || script.starts_with("file:///") || script.get(1..3) == Some(":\\"));

@@ -34,6 +34,7 @@ pub mod detect;
 pub mod event;
 pub mod fields;
 mod format;
+mod haproxy;
 pub mod journal;
 pub mod json;
 mod letters;

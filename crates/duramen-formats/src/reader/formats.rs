@@ -1,12 +1,12 @@
 //! Lines of a form that is told by the line alone: access logs, syslog, CEF and LEEF, logfmt.
 
 use super::Builder;
-use crate::access::{self, AccessLine};
+use crate::access;
 use crate::detect::is_logfmt;
 use crate::fields::Found;
 use crate::lines::Line;
 use crate::syslog::{self, SyslogLine};
-use crate::{LineFormat, NameFilter, Sink, aws, cef, level, logfmt, plain};
+use crate::{LineFormat, NameFilter, Sink, aws, cef, haproxy, level, logfmt, plain};
 
 impl Builder {
     /// Takes a line that is of an access log, syslog or logfmt; says whether it is one of those tried.
@@ -32,7 +32,8 @@ impl Builder {
             && let Some(parsed) = access::parse(text, &self.stamps)
         {
             self.flush(sink)?;
-            self.access_line(text, &parsed);
+            self.begin_access(text, parsed.before, parsed.time_ns);
+            parsed.add_to(&mut self.entry);
             self.single(text, line, sink)?;
             return Ok(true);
         }
@@ -41,6 +42,15 @@ impl Builder {
         {
             self.flush(sink)?;
             self.begin(Some(parsed.time_ns), None, LineFormat::AccessLog);
+            parsed.add_to(&mut self.entry);
+            self.single(text, line, sink)?;
+            return Ok(true);
+        }
+        if tries(LineFormat::AccessLog)
+            && let Some(parsed) = haproxy::parse(text, &self.stamps)
+        {
+            self.flush(sink)?;
+            self.begin_access(text, parsed.before, parsed.time_ns);
             parsed.add_to(&mut self.entry);
             self.single(text, line, sink)?;
             return Ok(true);
@@ -105,17 +115,16 @@ impl Builder {
     }
 
     /// Starts an entry of an access log, with what a head before it tells.
-    fn access_line(&mut self, text: &str, parsed: &AccessLine<'_>) {
-        let head = if parsed.before.is_empty() { None } else { self.syslog(text) };
+    fn begin_access(&mut self, text: &str, before: &str, time_ns: i64) {
+        let head = if before.is_empty() { None } else { self.syslog(text) };
         let level = match head {
             Some(head) => head.priority.and_then(|priority| level::of_syslog_severity(priority & 7)),
-            None => level::find(parsed.before).map(|(level, _)| level),
+            None => level::find(before).map(|(level, _)| level),
         };
-        self.begin(Some(parsed.time_ns), level, LineFormat::AccessLog);
+        self.begin(Some(time_ns), level, LineFormat::AccessLog);
         if let Some(head) = head {
             head.add_to(&mut self.entry, &mut self.names);
         }
-        parsed.add_to(&mut self.entry);
     }
 
     /// Adds the head of syslog's, and the fields read from `text` beside it.
