@@ -27,7 +27,9 @@ pub(crate) struct Live {
     pub(crate) lines: u64,
     /// How many a second they were.
     pub(crate) rate: f64,
-    /// Milliseconds of each question, ascending.
+    /// Milliseconds of each question, with the same pauses while nothing came, ascending.
+    pub(crate) quiet_ms: Vec<Vec<f64>>,
+    /// The same, while lines came.
     pub(crate) times_ms: Vec<Vec<f64>>,
 }
 
@@ -40,9 +42,11 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Sends lines, from the first one on, and asks each question once, which does not count, and then so many times, in turns.
+/// Asks each question once, which does not count, and then so many times, in turns; then again while lines are sent, from the
+/// first one on. A pause alone makes an answer slower, for whatever was at hand in the processor is not any more.
 pub(crate) fn ask(server: &mut Server, subject: &Subject, rate: u64, repeat: usize) -> Result<Live> {
     let before = server.count_all()?;
+    let quiet_ms = warmed_up(server, subject, repeat)?;
     let url = server.insert_url();
     let stop = AtomicBool::new(false);
     let ((lines, reached), times_ms) = std::thread::scope(|scope| {
@@ -50,7 +54,7 @@ pub(crate) fn ask(server: &mut Server, subject: &Subject, rate: u64, repeat: usi
         let asked = {
             let _at_the_end = Stop(&stop);
             std::thread::sleep(BEFORE);
-            questions(server, subject, 1).and_then(|_warmed_up| questions(server, subject, repeat))
+            warmed_up(server, subject, repeat)
         };
         let sent = sender.join().map_err(|_| "a sender panicked")??;
         Ok::<_, Box<dyn std::error::Error + Send + Sync>>((sent, asked?))
@@ -66,7 +70,12 @@ pub(crate) fn ask(server: &mut Server, subject: &Subject, rate: u64, repeat: usi
         }
         std::thread::sleep(SEND_EVERY);
     }
-    Ok(Live { wanted_rate: rate, lines, rate: reached, times_ms })
+    Ok(Live { wanted_rate: rate, lines, rate: reached, quiet_ms, times_ms })
+}
+
+fn warmed_up(server: &mut Server, subject: &Subject, repeat: usize) -> Result<Vec<Vec<f64>>> {
+    questions(server, subject, 1)?;
+    questions(server, subject, repeat)
 }
 
 fn questions(server: &mut Server, subject: &Subject, repeat: usize) -> Result<Vec<Vec<f64>>> {
