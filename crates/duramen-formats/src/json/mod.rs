@@ -4,6 +4,8 @@
 //! with; arrays and empty objects are kept as JSON text; `null` is null. `NaN` and `Infinity`, which are no JSON, but which
 //! Python writes, are texts.
 
+mod quick;
+
 use crate::fields::{Fields, Found, Raw, Span};
 use crate::roles::Roles;
 use crate::time::StampParser;
@@ -52,6 +54,16 @@ impl JsonParser {
     /// # Errors
     /// [`JsonError`] if it is not one, or over a limit; `fields` are then of no use.
     pub fn parse(&mut self, line: &str, fields: &mut Fields) -> Result<(), JsonError> {
+        fields.clear();
+        self.path.clear();
+        if quick::read(line, &mut self.path, &mut self.tape, fields).is_some() {
+            return Ok(());
+        }
+        self.parse_any(line, fields)
+    }
+
+    /// The same by the library, which knows all of JSON, and what is wrong with a line.
+    fn parse_any(&mut self, line: &str, fields: &mut Fields) -> Result<(), JsonError> {
         fields.clear();
         self.path.clear();
         let mut jiter =

@@ -278,3 +278,56 @@ proptest::proptest! {
         if theirs { proptest::prop_assert!(ours, "{}", text); }
     }
 }
+
+/// The fields that were read of a line, as they are shown.
+fn shown(line: &str, fields: &mut Fields) -> Vec<String> {
+    let mut shown = Vec::new();
+    fields.for_each(line, |name, value| shown.push(format!("{name}={value:?}")));
+    shown
+}
+
+/// Values as text, and what only looks like one.
+fn json() -> impl proptest::strategy::Strategy<Value = String> {
+    use proptest::prelude::*;
+    let text = r#"([a-z .]{0,40}|[äß☃😀\u{7f}]|\\["\\/bfnrtu]|\\u(00[0-9a-fA-F]{2}|[0-9a-f]{4})){0,4}"#;
+    let number = r"-?(0|[1-9][0-9]{0,3}|[0-9]{1,70})(\.[0-9]{0,3})?([eE][+-]?[0-9]{0,2})?";
+    let name = prop_oneof![Just("MESSAGE".to_owned()), "[a-c]{0,2}", r#"(\\n|é|[a-z]{30})"#];
+    let leaf = prop_oneof![
+        text.prop_map(|text| format!("\"{text}\"")),
+        number,
+        Just("-Infinity".to_owned()),
+        "(true|false|null|NaN|\\{ ?\\}|\\[\\]|[tfn-])",
+    ];
+    leaf.prop_recursive(4, 40, 6, move |inner| {
+        let member = (name.clone(), "[ \t\r\n]?", inner.clone());
+        let member =
+            member.prop_map(|(name, space, value)| format!("\"{name}\"{space}:{space}{value}{space}"));
+        prop_oneof![
+            4 => proptest::collection::vec(member, 0..6).prop_map(|all| format!("{{{}}}", all.join(","))),
+            1 => proptest::collection::vec(inner, 0..3).prop_map(|all| format!("[{}]", all.join(", "))),
+        ]
+    })
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(2000))]
+    #[test]
+    fn what_is_read_quickly_is_what_the_library_reads(
+        line in json(),
+        changed: proptest::sample::Index,
+        by in proptest::sample::select(vec!["", "", "", "", "\"", "\\", "{", "}", "[", ",", ":", "\n", "\u{1f}", "\u{b}", "0", " x"]),
+    ) {
+        let mut line = line;
+        let at = changed.index(line.len() + 1);
+        if line.is_char_boundary(at) {
+            line.insert_str(at, by);
+        }
+        let mut quick = Fields::new();
+        quick.clear();
+        if quick::read(&line, &mut String::new(), &mut Vec::new(), &mut quick).is_some() {
+            let mut any = Fields::new();
+            proptest::prop_assert_eq!(JsonParser::new().parse_any(&line, &mut any), Ok(()), "{:?}", line);
+            proptest::prop_assert_eq!(shown(&line, &mut quick), shown(&line, &mut any), "{:?}", line);
+        }
+    }
+}
