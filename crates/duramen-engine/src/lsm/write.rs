@@ -4,9 +4,8 @@ use super::db::Inner;
 use super::memtable::{self, Memtable};
 use super::superversion::{Immutable, Origin, SuperVersion};
 use crate::kv::{Op, OpKind, Ops, WriteBatch, check_key, check_value, put_op};
-use crate::wal::{Appended, Background, Kept, SegmentReader, WriteOptions};
+use crate::wal::{Appended, Background, Kept, SegmentIndex, SegmentReader, WriteOptions};
 use crate::{Error, Result};
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use xxhash_rust::xxh3::xxh3_64;
@@ -31,7 +30,7 @@ impl Inner {
     ) -> Result<()> {
         // Before the lock is taken.
         let hash = xxh3_64(key);
-        let index = |active: &dyn Memtable, seq: u64, offset: u32| {
+        let index = |active: &dyn SegmentIndex, seq: u64, offset: u32| {
             self.note_put(kind, key);
             active.insert_hashed(seq, offset, &Op { kind, key, value }, hash);
         };
@@ -81,7 +80,7 @@ impl Inner {
         count: u32,
         payload: &[u8],
         options: WriteOptions,
-        index: impl Fn(&dyn Memtable, u64, u32),
+        index: impl Fn(&dyn SegmentIndex, u64, u32),
     ) -> Result<()> {
         let wal = self.writable()?;
         let mut options = options;
@@ -117,14 +116,12 @@ impl Inner {
         at: &Appended,
         reader: &Arc<SegmentReader>,
         kept: &mut Kept,
-        index: impl Fn(&dyn Memtable),
+        index: impl Fn(&dyn SegmentIndex),
     ) -> usize {
         if kept.is_none() {
             *kept = self.active_memtable(at, reader);
         }
-        let Some(active) = kept.as_ref().and_then(|kept| kept.downcast_ref::<Arc<dyn Memtable>>()) else {
-            return 0;
-        };
+        let Some(active) = kept else { return 0 };
         index(&**active);
         active.index_bytes()
     }
@@ -139,7 +136,7 @@ impl Inner {
             self.switch_memtable(reader, at.first_seq - 1);
             current = self.current.load();
         }
-        current.active.as_ref().map(|active| Box::new(Arc::clone(active)) as Box<dyn Any + Send>)
+        current.active.clone().map(|active| active as Arc<dyn SegmentIndex>)
     }
 
     /// Makes a memtable over a newer segment the active one, unless it is already. `last_seq` is the last sequence number

@@ -18,7 +18,7 @@
 //! | `options` | how a WAL is to behave |
 //! | `names` | directories, file names, the lock that tells a living writer from a dead one |
 //! | `arena` | the only place that touches segment memory |
-//! | `writer` | appending, rotating, syncing; `group`: many wait, and one works for all |
+//! | `writer` | appending, rotating, syncing; `group`: many wait, and one works for all; `index`: what is kept beside a segment |
 //! | `reader` | following a segment, one's own or another process's, alive or sealed |
 //! | `loaded`, `anonymous` | a segment where the file system cannot map it, and one without a file |
 //! | `recovery` | what a dead writer left behind |
@@ -30,6 +30,7 @@ mod anonymous;
 mod arena;
 mod dump;
 mod group;
+mod index;
 mod loaded;
 mod names;
 mod options;
@@ -39,6 +40,7 @@ mod writer;
 
 pub(crate) use dump::dump;
 pub(crate) use group::{Group, Position};
+pub(crate) use index::{Kept, SegmentIndex};
 pub use names::{SegmentFile, WriterDir, lock_writer_dir, segment_path, segments, writer_dir, writers};
 pub use options::{Background, Durability, OnSealed, WalKind, WalOptions, WriteOptions};
 pub use reader::{Record, SegmentReader};
@@ -46,5 +48,4 @@ pub(crate) use recovery::Ends;
 pub use recovery::{
     Damage, Recovered, RecoveredSegment, SetAside, WalRecoveryMode, recover, recover_unflushed,
 };
-pub(crate) use writer::Kept;
 pub use writer::{Appended, Wal, WalMetrics};

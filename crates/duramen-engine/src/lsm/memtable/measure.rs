@@ -3,10 +3,11 @@
 
 use super::tests::arena::Wal;
 use super::*;
-use crate::kv::OpKind;
+use crate::kv::{Op, OpKind};
 use crossbeam_skiplist::SkipMap;
 use std::hint::black_box;
 use std::time::Duration;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// With keys of 16 and values of 100 bytes, what fills 64 MiB.
 const ENTRIES: usize = 480_000;

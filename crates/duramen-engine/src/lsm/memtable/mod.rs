@@ -29,11 +29,9 @@ pub(super) use vec::VecMemtable;
 
 use super::MemtableKind;
 use super::cursor::{Cursor, RangeTombstone};
-use crate::kv::{Op, OpKind, Value};
-use crate::wal::SegmentReader;
-use std::fmt::Debug;
+use crate::kv::{OpKind, Value};
+use crate::wal::{SegmentIndex, SegmentReader};
 use std::sync::Arc;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// A version of a key, and where in the segment its value is: a few words, that are soon moved. A value would be copied
 /// from one place on the stack to the next, a part of a get's time that can be measured.
@@ -62,21 +60,13 @@ impl InSegment {
 
 /// An index over the ops of one segment. Readers may come at any time, from any thread, and take no lock that a
 /// writer holds.
-pub(super) trait Memtable: Send + Sync + Debug {
+pub(super) trait Memtable: SegmentIndex {
     /// The arena.
     fn segment(&self) -> &Arc<SegmentReader>;
     /// Whether threads may insert at the same time. If not, whoever calls sees to it that they come one at a time,
     /// and in the order of their sequence numbers. Gaps between these may be, but cost.
     #[cfg(test)]
     fn allows_concurrent_insert(&self) -> bool;
-    /// Adds the op that begins at `offset` of the segment and was just appended there, with its sequence number,
-    /// which is at least 1. `hash` is the XXH3-64 of its key. Readers see it at once, if they read at its sequence
-    /// number: let no reader have that before.
-    fn insert_hashed(&self, seq: u64, offset: u32, op: &Op<'_>, hash: u64);
-    /// [`Memtable::insert_hashed`] for who has no hash yet.
-    fn insert(&self, seq: u64, offset: u32, op: &Op<'_>) {
-        self.insert_hashed(seq, offset, op, xxh3_64(op.key));
-    }
     /// The newest version of a key that is not newer than `seq`. `hash` is the key's XXH3-64. Deleted ranges are
     /// not looked at.
     fn get(&self, key: &[u8], hash: u64, seq: u64) -> Option<InSegment>;
@@ -90,8 +80,6 @@ pub(super) trait Memtable: Send + Sync + Debug {
     fn range_tombstones(&self) -> Arc<[RangeTombstone]>;
     /// How many ops were inserted, deleted ranges included.
     fn len(&self) -> usize;
-    /// How many bytes the index takes, the segment not counted. Scans add to it.
-    fn index_bytes(&self) -> usize;
 }
 
 /// An empty memtable over `segment`. How many keys there will be need not be known: 0 if there is nothing to

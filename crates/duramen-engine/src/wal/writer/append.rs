@@ -2,12 +2,13 @@
 
 use super::durable::is_full;
 use super::state::{Active, PrepareError, Prepared, State};
-use super::{Appended, Inner, Kept};
+use super::{Appended, Inner};
 use crate::wal::format::{
     COUNT_MAX, KIND_CALLER_MAX, KIND_PREV, KIND_SYNC, OWN_RECORD_BYTES, RECORD_HEADER_BYTES, RESERVED_BYTES,
     RecordHeader, payload_hash,
 };
 use crate::wal::group::Position;
+use crate::wal::index::Kept;
 use crate::wal::options::{Background, Durability, WalKind, WriteOptions, segment_bytes_for};
 use crate::wal::reader::SegmentReader;
 use crate::{Error, Result};
@@ -335,9 +336,24 @@ fn closed() -> Error {
 mod tests {
     use super::*;
     use crate::io::sim::Sim;
-    use crate::wal::{Wal, WalOptions};
-    use std::any::Any;
+    use crate::kv::{Op, OpKind};
+    use crate::wal::{SegmentIndex, Wal, WalOptions};
     use std::path::Path;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Counts what it is given.
+    #[derive(Debug, Default)]
+    struct Counting(AtomicUsize);
+
+    impl SegmentIndex for Counting {
+        fn insert_hashed(&self, _: u64, _: u32, _: &Op<'_>, _: u64) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn index_bytes(&self) -> usize {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
 
     #[test]
     fn what_is_kept_beside_a_segment_is_given_again_until_another_takes_the_records() -> Result<()> {
@@ -347,11 +363,10 @@ mod tests {
             let mut records = 0;
             wal.append_keeping(0, 1, b"record", WriteOptions::default(), |at, reader, kept| {
                 assert_eq!(at.segment, reader.number());
-                let kept = kept.get_or_insert_with(|| Box::new(0_usize) as Box<dyn Any + Send>);
-                if let Some(count) = kept.downcast_mut::<usize>() {
-                    *count += 1;
-                    records = *count;
-                }
+                let op = Op { kind: OpKind::Put, key: b"", value: b"" };
+                let kept = kept.get_or_insert_with(|| Arc::<Counting>::default());
+                kept.insert(at.first_seq, at.payload_offset, &op);
+                records = kept.index_bytes();
                 0
             })?;
             Ok::<_, Error>(records)

@@ -32,6 +32,7 @@ mod state;
 mod threads;
 
 use super::group::{Group, Position};
+use super::index::Kept;
 use super::options::{Durability, WalOptions, WriteOptions};
 use super::reader::SegmentReader;
 use crate::io::os::fork_generation;
@@ -39,7 +40,6 @@ use crate::io::{Env, Lock};
 use crate::{Error, Result};
 use handle::Handle;
 use state::State;
-use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -55,9 +55,6 @@ pub struct Appended {
     /// Where its payload begins, in bytes from the start of the segment.
     pub payload_offset: u32,
 }
-
-/// What the owner of a log keeps beside the segment that is written to.
-pub(crate) type Kept = Option<Box<dyn Any + Send>>;
 
 /// What a WAL has done since it was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

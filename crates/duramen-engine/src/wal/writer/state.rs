@@ -1,12 +1,13 @@
 //! What the writer's lock guards.
 
+use super::WalMetrics;
 use super::background::FULL_AGAIN;
 use super::handle::{Handle, LITTLE_BYTES};
-use super::{Kept, WalMetrics};
 use crate::Error;
 use crate::wal::arena::Tail;
 use crate::wal::format::{KIND_SEAL, OWN_RECORD_BYTES, RecordHeader, SegmentId, encode_own, payload_hash};
 use crate::wal::group::Position;
+use crate::wal::index::Kept;
 use crate::wal::options::{WalOptions, segment_bytes_for};
 use std::collections::VecDeque;
 use std::io;

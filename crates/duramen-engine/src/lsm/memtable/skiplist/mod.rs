@@ -15,7 +15,7 @@ use super::ranges::Ranges;
 use super::{InSegment, Memtable, Sorted};
 use crate::kv::{Op, OpKind};
 use crate::lsm::cursor::{Cursor, RangeTombstone};
-use crate::wal::SegmentReader;
+use crate::wal::{SegmentIndex, SegmentReader};
 use cursor::SkiplistCursor;
 use list::{List, NODE_BYTES};
 use std::fmt;
@@ -36,16 +36,7 @@ impl SkiplistMemtable {
     }
 }
 
-impl Memtable for SkiplistMemtable {
-    fn segment(&self) -> &Arc<SegmentReader> {
-        self.list.segment()
-    }
-
-    #[cfg(test)]
-    fn allows_concurrent_insert(&self) -> bool {
-        true
-    }
-
+impl SegmentIndex for SkiplistMemtable {
     fn insert_hashed(&self, seq: u64, offset: u32, op: &Op<'_>, _hash: u64) {
         if op.kind == OpKind::DeleteRange {
             self.ranges.add(seq, offset, self.segment());
@@ -57,6 +48,22 @@ impl Memtable for SkiplistMemtable {
 
     fn insert(&self, seq: u64, offset: u32, op: &Op<'_>) {
         self.insert_hashed(seq, offset, op, 0);
+    }
+
+    fn index_bytes(&self) -> usize {
+        let versions = self.len().saturating_sub(self.ranges.count());
+        size_of::<Self>() + versions * NODE_BYTES + self.ranges.bytes()
+    }
+}
+
+impl Memtable for SkiplistMemtable {
+    fn segment(&self) -> &Arc<SegmentReader> {
+        self.list.segment()
+    }
+
+    #[cfg(test)]
+    fn allows_concurrent_insert(&self) -> bool {
+        true
     }
 
     fn get(&self, key: &[u8], _hash: u64, seq: u64) -> Option<InSegment> {
@@ -83,11 +90,6 @@ impl Memtable for SkiplistMemtable {
 
     fn len(&self) -> usize {
         self.len.load(Ordering::Acquire)
-    }
-
-    fn index_bytes(&self) -> usize {
-        let versions = self.len().saturating_sub(self.ranges.count());
-        size_of::<Self>() + versions * NODE_BYTES + self.ranges.bytes()
     }
 }
 

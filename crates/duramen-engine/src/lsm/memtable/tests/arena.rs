@@ -2,11 +2,12 @@
 
 use super::super::*;
 use crate::io::sim::Sim;
-use crate::kv::{OpKind, Ops, put_op};
+use crate::kv::{Op, OpKind, Ops, put_op};
 use crate::wal::{self, Background, Durability, WalKind, WalOptions, WriteOptions};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::Path;
+use xxhash_rust::xxh3::xxh3_64;
 
 pub(in crate::lsm::memtable) type Write<'a> = (OpKind, &'a [u8], &'a [u8]);
 

@@ -2,7 +2,9 @@
 
 use super::arena::{Model, Version, Wal, at, check, check_sorted, get, rest, rest_back};
 use super::*;
+use crate::kv::Op;
 use crate::kv::OpKind::{Delete, DeleteRange, Put};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Some hundreds of kilobytes, less where the test runs slowly.
 const SMALL: usize = 256 << 10;

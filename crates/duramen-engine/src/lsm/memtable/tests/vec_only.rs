@@ -2,6 +2,7 @@
 
 use super::arena::{Model, Wal, check, check_sorted};
 use super::*;
+use crate::kv::Op;
 use crate::kv::OpKind::Put;
 
 /// Hashes that look the same, as far as slots tell, of different keys.

@@ -33,7 +33,7 @@ use super::ranges::Ranges;
 use super::{InSegment, Memtable, Sorted};
 use crate::kv::{Op, OpKind};
 use crate::lsm::cursor::{Cursor, RangeTombstone};
-use crate::wal::SegmentReader;
+use crate::wal::{SegmentIndex, SegmentReader};
 use cursor::VecCursor;
 use entries::{Entries, Entry};
 use hash::{HashIndex, fingerprint};
@@ -130,16 +130,7 @@ impl VecMemtable {
     }
 }
 
-impl Memtable for VecMemtable {
-    fn segment(&self) -> &Arc<SegmentReader> {
-        &self.segment
-    }
-
-    #[cfg(test)]
-    fn allows_concurrent_insert(&self) -> bool {
-        false
-    }
-
+impl SegmentIndex for VecMemtable {
     #[inline]
     fn insert_hashed(&self, seq: u64, offset: u32, op: &Op<'_>, hash: u64) {
         let number = self.entries.len();
@@ -156,6 +147,28 @@ impl Memtable for VecMemtable {
         self.hash.prepare(fingerprint);
         self.waiting.put(number, Some(fingerprint));
         self.entries.push(Entry::new(offset));
+    }
+
+    fn index_bytes(&self) -> usize {
+        let parts = [
+            self.entries.bytes(),
+            self.seqs.bytes(),
+            self.hash.bytes(),
+            self.ranges.bytes(),
+            self.runs.bytes(),
+        ];
+        size_of::<Self>() + parts.iter().sum::<usize>()
+    }
+}
+
+impl Memtable for VecMemtable {
+    fn segment(&self) -> &Arc<SegmentReader> {
+        &self.segment
+    }
+
+    #[cfg(test)]
+    fn allows_concurrent_insert(&self) -> bool {
+        false
     }
 
     fn get(&self, key: &[u8], hash: u64, seq: u64) -> Option<InSegment> {
@@ -201,16 +214,5 @@ impl Memtable for VecMemtable {
 
     fn len(&self) -> usize {
         self.entries.len() as usize
-    }
-
-    fn index_bytes(&self) -> usize {
-        let parts = [
-            self.entries.bytes(),
-            self.seqs.bytes(),
-            self.hash.bytes(),
-            self.ranges.bytes(),
-            self.runs.bytes(),
-        ];
-        size_of::<Self>() + parts.iter().sum::<usize>()
     }
 }
