@@ -1,9 +1,11 @@
 //! What was found.
+#![allow(unsafe_code)] // bytes of a segment, kept without a look at how far it may be read
 
 use crate::memory::SharedBytes;
 use crate::wal::SegmentReader;
 use std::fmt;
 use std::ops::{Deref, Range};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// A value that was found. It derefs to its bytes, and keeps whatever they lie in (a cached block, a memtable)
@@ -15,7 +17,66 @@ pub struct Value(Place);
 enum Place {
     Owned(Vec<u8>),
     Block(SharedBytes, Part),
-    Segment(Arc<SegmentReader>, Part),
+    Segment(InSegment),
+}
+
+/// Committed bytes of a segment. Where they are in memory is kept, and not looked for when they are read: that would be a
+/// look at the counter that the writer raises all the time.
+///
+/// What makes it sound: a segment's bytes below its counter never change or move while its reader lives, and the reader is
+/// held. They are given out only for as long as this is borrowed.
+///
+/// The reader is held as a pointer, since dropping an `Arc` takes its address, and then the compiler keeps a value in memory
+/// that was just returned, and copies it there by larger words than it was written by, which waits for these.
+struct InSegment {
+    /// From [`Arc::into_raw`]: counted.
+    reader: NonNull<SegmentReader>,
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: bytes that nobody changes, and a counted reference to what threads may share.
+unsafe impl Send for InSegment {}
+// SAFETY: as above.
+unsafe impl Sync for InSegment {}
+
+impl InSegment {
+    #[inline]
+    fn new(segment: Arc<SegmentReader>, offset: u32, len: u32) -> Self {
+        let bytes = segment.bytes(offset, len);
+        debug_assert!(bytes.is_some());
+        let bytes = bytes.unwrap_or_default();
+        let (start, len) = (NonNull::from(bytes).cast(), bytes.len());
+        // SAFETY: an `Arc` points to something.
+        let reader = unsafe { NonNull::new_unchecked(Arc::into_raw(segment).cast_mut()) };
+        Self { reader, start, len }
+    }
+}
+
+impl Deref for InSegment {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: pointer and length are a slice's of the reader, which lives at least as long as this.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl Clone for InSegment {
+    fn clone(&self) -> Self {
+        // SAFETY: it is from an `Arc` and counted, so somebody has it.
+        unsafe { Arc::increment_strong_count(self.reader.as_ptr()) };
+        Self { reader: self.reader, start: self.start, len: self.len }
+    }
+}
+
+impl Drop for InSegment {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: it is from an `Arc`, and counted for this, which is used no more.
+        drop(unsafe { Arc::from_raw(self.reader.as_ptr()) });
+    }
 }
 
 /// Where it begins, and above that, how long it is. One word: a value is moved to whoever asked as soon as it is made, and
@@ -56,8 +117,7 @@ impl Value {
     /// Bytes of a segment that have been read before.
     #[inline]
     pub(crate) fn in_segment(segment: Arc<SegmentReader>, offset: u32, len: u32) -> Self {
-        debug_assert!(segment.bytes(offset, len).is_some());
-        Self(Place::Segment(segment, Part::new(offset, len)))
+        Self(Place::Segment(InSegment::new(segment, offset, len)))
     }
 
     /// The bytes, copied unless they are already on their own.
@@ -80,7 +140,7 @@ impl Deref for Value {
                 let start = part.offset() as usize;
                 block.get(start..start + part.len() as usize).unwrap_or_default()
             }
-            Place::Segment(segment, part) => segment.bytes(part.offset(), part.len()).unwrap_or_default(),
+            Place::Segment(bytes) => bytes,
         }
     }
 }

@@ -72,18 +72,22 @@ impl SharedBytes {
         unsafe { self.data.sub(HEADER_BYTES).cast::<Header>().as_ref() }
     }
 
+    /// Gives back the memory of so many bytes, and is not told where the holder is: so that need not be in memory.
+    ///
+    /// # Safety
+    /// They are those of the last holder, which uses them no more.
     #[cold]
-    fn free(&mut self) {
-        let region = self.header().region;
-        // SAFETY: as `new` allocated it; this was the last holder.
+    unsafe fn free(data: NonNull<u8>, len: usize) {
+        // SAFETY: as `new` allocated it, header and all.
         unsafe {
-            let start = self.data.sub(HEADER_BYTES);
+            let start = data.sub(HEADER_BYTES);
+            let region = start.cast::<Header>().as_ref().region;
             if region.is_null() {
-                dealloc(start.as_ptr(), heap_layout(self.len));
+                dealloc(start.as_ptr(), heap_layout(len));
             } else {
                 // Dropped when it has its bytes back: perhaps they were its last.
                 let region = Arc::from_raw(region);
-                region.give(start, HEADER_BYTES + self.len);
+                region.give(start, HEADER_BYTES + len);
             }
         }
     }
@@ -125,7 +129,8 @@ impl Drop for SharedBytes {
         if self.header().holders.fetch_sub(1, Ordering::Release) == 1 {
             // What other holders read, they read before. A fence would do, but the thread sanitizer knows of none.
             let _no_holder = self.header().holders.load(Ordering::Acquire);
-            self.free();
+            // SAFETY: this was the last.
+            unsafe { Self::free(self.data, self.len) };
         }
     }
 }

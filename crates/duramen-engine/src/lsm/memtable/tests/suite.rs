@@ -218,10 +218,17 @@ pub(super) fn values_outlive_the_memtable(make: Make) {
     let found = memtable.get(b"key", xxh3_64(b"key"), u64::MAX).unwrap().value(memtable.segment());
     let mut cursor = Arc::clone(&memtable).cursor(u64::MAX);
     cursor.seek_to_first().unwrap();
+    let segment = Arc::downgrade(memtable.segment());
     drop(memtable);
     drop(wal);
     assert_eq!(found, b"value");
     assert_eq!((cursor.key(), cursor.value()), (&b"key"[..], &b"value"[..]));
+    drop(cursor);
+    let again = found.clone();
+    drop(found);
+    assert_eq!(again, b"value");
+    assert_eq!((segment.strong_count(), again.into_vec()), (1, b"value".to_vec()));
+    assert_eq!(segment.strong_count(), 0);
 }
 
 /// As what was recovered past damage has them.
