@@ -54,6 +54,12 @@ impl<'a> Op<'a> {
             let value = rest.get(..usize::from(*value_len))?;
             return Some((Self { kind, key, value }, 3 + key.len() + value.len()));
         }
+        Self::decode_long(bytes)
+    }
+
+    /// Apart, so that the usual case is a few instructions where it is wanted.
+    #[inline(never)]
+    fn decode_long(bytes: &'a [u8]) -> Option<(Self, usize)> {
         let kind = OpKind::from_u8(*bytes.first()?)?;
         let (key_len, key_len_bytes) = read_varint(bytes.get(1..)?)?;
         let (value_len, value_len_bytes) = read_varint(bytes.get(1 + key_len_bytes..)?)?;

@@ -41,6 +41,25 @@ pub(crate) fn cmp_keys(a: &[u8], b: &[u8]) -> Ordering {
     a.cmp(b)
 }
 
+/// Whether two keys are the same, without a call where they are 8 to 16 bytes long.
+#[inline]
+pub(crate) fn same_keys(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    match (ends(a), ends(b)) {
+        (Some(a), Some(b)) => a == b,
+        _ => a == b,
+    }
+}
+
+/// The first and the last 8 bytes of a key of 8 to 16 bytes: all of it.
+#[inline]
+fn ends(key: &[u8]) -> Option<(u64, u64)> {
+    let (first, last) = key.first_chunk().zip(key.last_chunk()).filter(|_| key.len() <= 16)?;
+    Some((u64::from_le_bytes(*first), u64::from_le_bytes(*last)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +76,8 @@ mod tests {
                 prop_assert_eq!(prefix8(&a) < prefix8(&b), a < b);
             }
             prop_assert_eq!(cmp_keys(&a, &b), a.cmp(&b));
+            prop_assert_eq!(same_keys(&a, &b), a == b);
+            prop_assert!(same_keys(&a, &a.clone()));
             if prefix16(&a) != prefix16(&b) {
                 prop_assert_eq!(prefix16(&a) < prefix16(&b), a < b);
             }

@@ -17,6 +17,18 @@ pub(crate) const KIND_INGEST: u8 = 1;
 
 /// The longest single write that is put together on the stack.
 const SMALL: usize = 3 + 127 + 127;
+/// For one up to this, half as many bytes are zeroed first.
+const SMALLER: usize = 128;
+
+/// Puts an op whose lengths are below 128 at the start of `bytes`, which are long enough.
+#[inline]
+fn put_small<'a>(bytes: &'a mut [u8], kind: OpKind, key: &[u8], value: &[u8]) -> &'a [u8] {
+    let len = 3 + key.len() + value.len();
+    bytes[..3].copy_from_slice(&[kind as u8, key.len() as u8, value.len() as u8]);
+    bytes[3..3 + key.len()].copy_from_slice(key);
+    bytes[3 + key.len()..len].copy_from_slice(value);
+    &bytes[..len]
+}
 
 impl Inner {
     /// Writes one op.
@@ -36,12 +48,12 @@ impl Inner {
         };
         if key.len() < 128 && value.len() < 128 {
             // Every length is one byte: the common case, without an allocation.
+            if 3 + key.len() + value.len() <= SMALLER {
+                let mut bytes = [0; SMALLER];
+                return self.append(1, put_small(&mut bytes, kind, key, value), options, index);
+            }
             let mut bytes = [0; SMALL];
-            let len = 3 + key.len() + value.len();
-            bytes[..3].copy_from_slice(&[kind as u8, key.len() as u8, value.len() as u8]);
-            bytes[3..3 + key.len()].copy_from_slice(key);
-            bytes[3 + key.len()..len].copy_from_slice(value);
-            return self.append(1, &bytes[..len], options, index);
+            return self.append(1, put_small(&mut bytes, kind, key, value), options, index);
         }
         check_key(key)?;
         check_value(value)?;

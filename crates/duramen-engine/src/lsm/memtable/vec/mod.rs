@@ -31,7 +31,7 @@ mod waiting;
 use super::arena::Arena;
 use super::ranges::Ranges;
 use super::{InSegment, Memtable, Sorted};
-use crate::kv::{Op, OpKind};
+use crate::kv::{Op, OpKind, same_keys};
 use crate::lsm::cursor::{Cursor, RangeTombstone};
 use crate::wal::{SegmentIndex, SegmentReader};
 use cursor::VecCursor;
@@ -104,7 +104,7 @@ impl VecMemtable {
         // The value is wanted soon, too.
         arena.ask_for(offset, 2);
         let at = arena.op(offset);
-        if at.op.key != key {
+        if !same_keys(at.op.key, key) {
             return None;
         }
         Some(at.version(its_seq))
