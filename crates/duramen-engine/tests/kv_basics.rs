@@ -74,6 +74,23 @@ fn what_is_put_is_got_whether_in_memory_or_on_disk() {
 }
 
 #[test]
+fn entries_of_any_short_length_come_back_whole() {
+    // Lengths of one byte and of two; with three bytes before them, what fits in 128 and what does not.
+    let lens = [1, 7, 8, 9, 16, 17, 62, 63, 110, 123, 124, 125, 126, 127, 128, 129, 300];
+    let entry = |key: usize, value: usize| (vec![value as u8; key], vec![(key ^ value) as u8; value]);
+    let entries: Vec<_> = lens.iter().flat_map(|k| [0].iter().chain(&lens).map(|v| entry(*k, *v))).collect();
+    each(|setup, sim, store| {
+        for (key, value) in &entries {
+            store.put(key, value).unwrap();
+            assert_eq!(store.get(key).unwrap().unwrap(), value);
+        }
+        store.close().unwrap();
+        let store = setup.open(sim.env(), "s").unwrap();
+        assert_eq!(now(&*store).unwrap(), entries.iter().cloned().collect());
+    });
+}
+
+#[test]
 fn sizes_have_limits_and_at_the_limit_it_works() {
     each(|setup, sim, store| {
         let (key, value) = (vec![7; MAX_KEY_BYTES], vec![8; MAX_VALUE_BYTES]);

@@ -87,4 +87,17 @@ mod tests {
             prop_assert!(prefix8(&a).to_be_bytes() == padded[..8]);
         }
     }
+
+    #[test]
+    fn keys_of_one_length_are_the_same_only_if_every_byte_is() {
+        for len in 0..20_u8 {
+            let key: Vec<u8> = (0..len).collect();
+            assert!(same_keys(&key, &key.clone()));
+            for at in 0..key.len() {
+                let mut other = key.clone();
+                other[at] ^= 1;
+                assert!(!same_keys(&key, &other), "byte {at} of {len}");
+            }
+        }
+    }
 }
