@@ -92,6 +92,7 @@ const MIN_FULL_LEADS: usize = 8;
 #[derive(Default)]
 struct Counts {
     lines: usize,
+    blank: usize,
     indented: usize,
     /// Lines of text that begin an event or could: not indented, not of a shape that goes on.
     heads: usize,
@@ -122,6 +123,7 @@ impl Counts {
         fields: &mut Fields,
     ) {
         if line.trim_ascii().is_empty() {
+            self.blank += 1;
             return;
         }
         self.lines += 1;
@@ -209,10 +211,13 @@ impl Counts {
             has_logfmt: self.logfmt > 0,
             is_syslog: self.syslog > 0 && self.syslog * 5 >= self.leads * 4,
             // A third, because every event may carry a line or two of its own that do not lead; a fifth of those with time and level,
-            // which nothing else has, because some log what they send and get.
+            // because some log what they send and get. Such bodies have blank or indented lines; where there are none, the others
+            // are events of what writes beside the log: `GET /a 200 5.1 ms`.
             events_lead: stamp_word.is_some()
                 || (self.leads > 0 && self.leads * 3 >= self.heads)
-                || (self.full_leads >= MIN_FULL_LEADS && self.full_leads * 5 >= self.heads),
+                || (self.full_leads >= MIN_FULL_LEADS
+                    && self.full_leads * 5 >= self.heads
+                    && (self.blank + self.indented) * 10 >= self.heads),
             indentation_joins: self.indented < self.lines,
             stamp_word: stamp_word.and_then(|word| u8::try_from(word).ok()),
             day_first: false,
@@ -251,7 +256,7 @@ pub(crate) fn is_logfmt(line: &str, fields: &mut Fields) -> bool {
 
 /// Whether the head of an input looks like no text at all: more than a tenth zero bytes, control
 /// characters and bytes that are not UTF-8. (A few zero bytes are in logs of machines that lost their power.) Such an input still can be read, as lines of escaped bytes; to
-/// ask first is kinder. UTF-16 counts as binary.
+/// ask first is kinder. UTF-16 that was not made UTF-8 counts as binary.
 pub fn is_binary(head: &[u8]) -> bool {
     let head = &head[..head.len().min(DETECT_BYTES)];
     let mut strange = head.iter().filter(|b| matches!(b, 0..=8 | 14..=26 | 28..=31 | 127)).count();
@@ -294,6 +299,8 @@ mod tests {
             "2024-06-01 00:00:00,1:DEBUG:http:got\nHTTP 200\nServer: x\nDate: y\n\n{\n  \"a\": 1\n}\n";
         assert!(detect(&logged.repeat(8)).events_lead);
         assert!(!detect(&logged.replace(":DEBUG:", ": ").repeat(8)).events_lead);
+        let beside = "2024-06-01 00:00:00 INFO up\nGET / 200 1 ms\nGET /a 200 2 ms\nGET /b 404 3 ms\n";
+        assert!(!detect(&beside.repeat(8)).events_lead);
         assert!(!detect("  a\n  b\n").indentation_joins);
         assert!(
             detect("\u{feff}2024-06-01 00:00:00 x\ny\nz\n").events_lead,

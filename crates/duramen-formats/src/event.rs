@@ -100,9 +100,13 @@ impl Trace {
             State::Panic { says_next } => {
                 says_next || line.starts_with("stack backtrace:") || line.starts_with("note: ")
             }
-            State::Script(Script::Place | Script::Mark) => true,
+            // A list of places is none of what Node.js writes.
+            State::Script(Script::Place) => !is_script_place(line),
+            State::Script(Script::Mark) => true,
             State::Script(Script::Line) => false,
-            State::Script(Script::Thrown) => line.starts_with("Node.js v"),
+            State::Script(Script::Thrown) => {
+                line.starts_with("Node.js v") || line.starts_with("Emitted 'error' event ")
+            }
             State::Traceback => is_last_of_traceback(line),
             State::AfterTraceback => {
                 line.starts_with("During handling of the above exception")
@@ -139,6 +143,12 @@ impl Trace {
         }
     }
 
+    /// Whether the next line goes on with the event whatever it says; one with a time of its own does not even then: another
+    /// thread, or another process, wrote between the two.
+    pub fn takes_any(self) -> bool {
+        matches!(self.state, State::Panic { says_next: true } | State::Script(Script::Place | Script::Mark))
+    }
+
     /// Whether all lines that do not lead go on with the event.
     pub fn is_report(self) -> bool {
         self.state == State::Report
@@ -171,7 +181,7 @@ fn is_panic(line: &str) -> bool {
     line.starts_with("thread '") && line.contains(" panicked at ")
 }
 
-/// `/srv/app.js:3`, `node:internal/process/promises:288`: nothing but a place in a script.
+/// `/srv/app.js:3`, `node:events:497`, `node:internal/process/promises:288`: nothing but a place in a script.
 pub(crate) fn is_script_place(line: &str) -> bool {
     // Most lines are not looked at further.
     if !line.as_bytes().last().is_some_and(u8::is_ascii_digit) {
@@ -180,8 +190,11 @@ pub(crate) fn is_script_place(line: &str) -> bool {
     let Some((script, number)) = line.rsplit_once(':') else { return false };
     let is_script = [".js", ".mjs", ".cjs", ".ts"].iter().any(|end| script.ends_with(end))
         && (script.starts_with('/') || script.starts_with("file:///") || script.get(1..3) == Some(":\\"));
+    let is_module = |name: &str| {
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || matches!(b, b'_' | b'/'))
+    };
     let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
-    is_number && (is_script || script.starts_with("node:internal/")) && !script.contains(' ')
+    is_number && (is_script || script.strip_prefix("node:").is_some_and(is_module)) && !script.contains(' ')
 }
 
 /// `Jun 01, 2024 10:00:06 AM org.x.Y start`: java.util.logging says the level in the line below.

@@ -95,7 +95,7 @@ impl ProxyLine<'_> {
             entry.field(name, Value::Number(&number(timer)));
         }
         if let Some(status) = self.status {
-            entry.field("status", Value::Number(status));
+            entry.field("status", Value::Number(&number(status)));
         }
         entry.field("bytes", Value::Number(&number(self.bytes)));
         entry.field("termination_state", self.termination);

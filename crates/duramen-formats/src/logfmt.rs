@@ -35,6 +35,8 @@ fn read(line: &str, fields: &mut Fields, is_key: impl Fn(u8) -> bool, all_is_log
     let mut i = 0;
     // In `msg='op=login acct="a" res=success'`, which Linux's audit writes.
     let mut in_pairs = false;
+    // Only the first is looked at: each look goes through the rest of the line.
+    let mut may_be_pairs = true;
     loop {
         i += s.get(i..)?.iter().take_while(|b| is_space(**b)).count();
         if i >= s.len() {
@@ -44,14 +46,18 @@ fn read(line: &str, fields: &mut Fields, is_key: impl Fn(u8) -> bool, all_is_log
         i += s[i..].iter().take_while(|b| is_key(**b)).count();
         if s.get(i) != Some(&b'=') || i == key_at {
             i += s[i..].iter().take_while(|b| !is_space(**b)).count();
-            let ends_pairs = in_pairs && &s[key_at..i] == b"'";
+            let ends_pairs = in_pairs && s[key_at..i].ends_with(b"'");
             in_pairs &= !ends_pairs;
-            counts.bare_words += usize::from(!ends_pairs);
+            counts.bare_words += usize::from(!ends_pairs || i - key_at > 1);
             continue;
         }
         let key = line.get(key_at..i)?;
         i += 1;
-        if key == "msg" && s.get(i) == Some(&b'\'') && are_pairs(&s[i + 1..]) {
+        if key == "msg"
+            && s.get(i) == Some(&b'\'')
+            && std::mem::take(&mut may_be_pairs)
+            && are_pairs(&s[i + 1..])
+        {
             (i, in_pairs) = (i + 1, true);
             continue;
         }
@@ -240,6 +246,7 @@ mod tests {
             ("a=1 msg=' b=2 c=\"x\"' d=3", r#"4/0 a=Number("1") b=Number("2") c=Str("x") d=Number("3")"#),
             ("a=1 msg='b=2 ' d=3", r#"3/0 a=Number("1") b=Number("2") d=Number("3")"#),
             ("a=1 msg='it is b=2'", r#"3/1 a=Number("1") msg=Str("'it") b=Str("2'")"#),
+            ("a=1 msg='b=2 failed' c='x'", r#"3/1 a=Number("1") b=Number("2") c=Str("'x'")"#),
             ("a=1 msg='b=2 c", r#"2/1 a=Number("1") msg=Str("'b=2")"#),
         ] {
             assert_eq!(read(line).as_deref(), Some(expected), "{line}");

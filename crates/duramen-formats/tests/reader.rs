@@ -617,7 +617,8 @@ fn uncaught_exceptions_are_events_of_their_own() {
     let rejected = "node:internal/process/promises:288\n            trigger(err);\n            ^\n\n[UnhandledPromiseRejection: x] {\n  code: 'E'\n}\n\nNode.js v18.17.0";
     let java = "Exception in thread \"main\" java.lang.X: y\n\tat a.B.c(B.java:3)";
     let net = "Unhandled exception. System.X: y\n ---> System.Z: z\n   at A.b()";
-    for thrown in [rust, node, rejected, java, net] {
+    let emitted = "node:events:497\n      throw er; // Unhandled 'error' event\n      ^\n\nError: x\n    at f (node:net:1817:16)\nEmitted 'error' event on Server instance at:\n    at g (node:net:1796:8) {\n  code: 'E'\n}\n\nNode.js v20.11.0";
+    for thrown in [rust, node, rejected, emitted, java, net] {
         let (got, report) = read(LineFormat::Auto, &format!("{log}\n{log}\n{thrown}\n{log}\n"));
         assert_eq!(messages(&got), [log, log, thrown, log]);
         assert_eq!(got[2].level, Level::Error, "{thrown}");
@@ -627,9 +628,22 @@ fn uncaught_exceptions_are_events_of_their_own() {
     }
 }
 
+/// Another thread, or another process, may write between the lines of one.
+#[test]
+fn a_line_with_a_time_is_of_no_uncaught_exception() {
+    let log = "2024-06-01T10:00:00Z INFO up";
+    for thrown in ["thread 'main' panicked at src/main.rs:4:5:", "/srv/app.js:3", "/srv/app.js:3\nx\n^"] {
+        let (got, _) = read(LineFormat::Auto, &format!("{log}\n{thrown}\n{log}\n"));
+        assert_eq!(messages(&got), [log, thrown, log]);
+        assert_eq!(got[2].level, Level::Info);
+    }
+    let (got, _) = read(LineFormat::Auto, "/srv/a.js:3\n/srv/b.js:7\n");
+    assert_eq!(messages(&got), ["/srv/a.js:3", "/srv/b.js:7"]);
+}
+
 #[test]
 fn an_object_without_a_time_has_that_of_its_message() {
-    let input = "{\"log\":\"2024-06-01T00:00:07Z ERROR x\",\"file\":\"/a\"}\n{\"log\":\"y\"}\n\
+    let input = "{\"log\":\"2024-06-01T00:00:07Z ERROR x\",\"file\":\"/a\"}\n{\"log\":\"1717200001 y\"}\n\
                  {\"log\":\"2024-06-01T00:00:08Z z\",\"time\":\"2024-06-01T00:00:09Z\"}\n\
                  {\"time_local\":\"01/Jun/2024:00:00:10 +0000\",\"status\":200}\n";
     let (got, report) = read(LineFormat::Auto, input);

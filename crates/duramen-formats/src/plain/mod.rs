@@ -154,7 +154,10 @@ fn skip_word(s: &[u8], at: usize) -> Option<usize> {
         && matches!(rest[end..], [b':' | b'|' | b';' | b',', b'0'..=b'9', ..])
     {
         let word = std::str::from_utf8(&rest[..end]).unwrap_or_default();
-        return level::spelled(word).map(|_| at + end + 1);
+        // `web:1 2024-…` is a label.
+        if level::spelled(word).is_some() {
+            return Some(at + end + 1);
+        }
     }
     let len = rest
         .iter()
@@ -298,6 +301,7 @@ mod tests {
             ("WARNING|2024-06-01T00:00:00Z|x", Some(1717200000), Some(Warn), true),
             ("ERROR,2024-06-01 00:00:00,x", Some(1717200000), Some(Error), true),
             ("ERROR:2 files", None, Some(Error), true),
+            ("web:1 2024-06-01 00:00:00 x", Some(1717200000), None, true),
             ("[2024-06-01][00:00:00][app::db][WARN] x", Some(1717200000), Some(Warn), true),
             ("[01Jun2024 00:00:00.123] [main/WARN] [net.x/]: x", Some(1717200000), Some(Warn), true),
             ("@40000000665a648a00000000 x: Info: y", Some(1717200000), Some(Info), true),

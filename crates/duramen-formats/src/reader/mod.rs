@@ -278,7 +278,11 @@ impl Builder {
             let goes_on = open.lines > 1 || (open.led && detected.events_lead) || open.trace.is_report();
             return goes_on && self.can_join(text);
         }
-        let shape = if is_indented(text) { detected.indentation_joins } else { open.trace.continues(text) };
+        let shape = if is_indented(text) {
+            detected.indentation_joins
+        } else {
+            open.trace.continues(text) && !(open.trace.takes_any() && self.lead(text).time_ns.is_some())
+        };
         shape && self.can_join(text)
     }
 
@@ -338,7 +342,7 @@ impl Builder {
             &self.stamps,
             &NameFilter::default(),
             &[],
-            |message| plain::lead(message, &self.stamps).time_ns,
+            |message| time_of_message(message, &self.stamps),
             self.last_time,
             &mut self.entry,
         );
@@ -423,4 +427,11 @@ impl Builder {
             Err(_) => Ok(()),
         }
     }
+}
+
+/// The time that an object's message begins with. A number alone is more often an identity there than a time.
+fn time_of_message(message: &str, stamps: &StampParser) -> Option<i64> {
+    let first = message.split_ascii_whitespace().next()?;
+    let is_number = first.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.'));
+    plain::lead(message, stamps).time_ns.filter(|_| !is_number)
 }
