@@ -17,7 +17,7 @@ pub struct Value(Place);
 enum Place {
     Owned(Vec<u8>),
     Block(SharedBytes, Part),
-    Segment(InSegment),
+    Segment(SegmentBytes),
 }
 
 /// Committed bytes of a segment. Where they are in memory is kept, and not looked for when they are read: that would be a
@@ -28,7 +28,7 @@ enum Place {
 ///
 /// The reader is held as a pointer, since dropping an `Arc` takes its address, and then the compiler keeps a value in memory
 /// that was just returned, and copies it there by larger words than it was written by, which waits for these.
-struct InSegment {
+struct SegmentBytes {
     /// From [`Arc::into_raw`]: counted.
     reader: NonNull<SegmentReader>,
     start: NonNull<u8>,
@@ -36,11 +36,11 @@ struct InSegment {
 }
 
 // SAFETY: bytes that nobody changes, and a counted reference to what threads may share.
-unsafe impl Send for InSegment {}
+unsafe impl Send for SegmentBytes {}
 // SAFETY: as above.
-unsafe impl Sync for InSegment {}
+unsafe impl Sync for SegmentBytes {}
 
-impl InSegment {
+impl SegmentBytes {
     #[inline]
     fn new(segment: Arc<SegmentReader>, offset: u32, len: u32) -> Self {
         let bytes = segment.bytes(offset, len);
@@ -53,7 +53,7 @@ impl InSegment {
     }
 }
 
-impl Deref for InSegment {
+impl Deref for SegmentBytes {
     type Target = [u8];
 
     #[inline]
@@ -63,7 +63,7 @@ impl Deref for InSegment {
     }
 }
 
-impl Clone for InSegment {
+impl Clone for SegmentBytes {
     fn clone(&self) -> Self {
         // SAFETY: it is from an `Arc` and counted, so somebody has it.
         unsafe { Arc::increment_strong_count(self.reader.as_ptr()) };
@@ -71,7 +71,7 @@ impl Clone for InSegment {
     }
 }
 
-impl Drop for InSegment {
+impl Drop for SegmentBytes {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: it is from an `Arc`, and counted for this, which is used no more.
@@ -117,7 +117,7 @@ impl Value {
     /// Bytes of a segment that have been read before.
     #[inline]
     pub(crate) fn in_segment(segment: Arc<SegmentReader>, offset: u32, len: u32) -> Self {
-        Self(Place::Segment(InSegment::new(segment, offset, len)))
+        Self(Place::Segment(SegmentBytes::new(segment, offset, len)))
     }
 
     /// The bytes, copied unless they are already on their own.
