@@ -45,14 +45,18 @@ pub struct HttpRequest<'a> {
     pub protocol: Option<&'a str>,
 }
 
+/// Where the bracket is that stands behind a space and before a date with slashes: ` [25/Feb/2019:…`.
+pub(crate) fn before_date(line: &str) -> Option<usize> {
+    let s = line.as_bytes();
+    let head = &s[..s.len().min(512)];
+    memchr::memchr_iter(b'[', head).find(|&at| {
+        at > 0 && s[at - 1] == b' ' && s.get(at + 3) == Some(&b'/') && s.get(at + 7) == Some(&b'/')
+    })
+}
+
 /// Reads a line of an access log; `None` if it is none.
 pub fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<AccessLine<'a>> {
-    let s = line.as_bytes();
-    // Cheap first: the bracket before the date, and the date's slashes.
-    let head = &s[..s.len().min(512)];
-    let bracket = memchr::memchr_iter(b'[', head).find(|&at| {
-        at > 0 && s[at - 1] == b' ' && s.get(at + 3) == Some(&b'/') && s.get(at + 7) == Some(&b'/')
-    })?;
+    let bracket = before_date(line)?;
     let (time_ns, consumed) = stamps.parse(line.get(bracket + 1..)?)?;
     let (before, [vhost, ip, ident, user]) = client(line.get(..bracket - 1)?, stamps)?;
     let vhost = Some(vhost).filter(|vhost| !vhost.is_empty());

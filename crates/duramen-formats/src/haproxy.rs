@@ -5,7 +5,7 @@
 //! [before: ] ip:port [25/Feb/2019:16:19:48.143] frontend backend/server 0/7/1487 11394 -- 2/1/0/0/0 0/0
 //! ```
 
-use crate::access::{HttpRequest, http, until_quote};
+use crate::access::{HttpRequest, before_date, http, until_quote};
 use crate::logfmt::is_plain_number;
 use crate::time::StampParser;
 use duramen::{EntryBuf, Value};
@@ -35,11 +35,7 @@ pub(crate) struct ProxyLine<'a> {
 
 /// Reads a line; `None` if it is none of HAProxy's.
 pub(crate) fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<ProxyLine<'a>> {
-    let s = line.as_bytes();
-    let head = &s[..s.len().min(512)];
-    let bracket = memchr::memchr_iter(b'[', head).find(|&at| {
-        at > 0 && s[at - 1] == b' ' && s.get(at + 3) == Some(&b'/') && s.get(at + 7) == Some(&b'/')
-    })?;
+    let bracket = before_date(line)?;
     let (time_ns, consumed) = stamps.parse(line.get(bracket + 1..)?)?;
     let rest = line.get(bracket + 1 + consumed..)?.strip_prefix("] ")?;
     let client = line.get(..bracket - 1)?;
@@ -53,8 +49,7 @@ pub(crate) fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<ProxyLine
         3 => false,
         _ => return None,
     };
-    // `+` says that the log was written before the end.
-    let is_number = |text: &str| is_plain_number(text.strip_prefix('+').unwrap_or(text));
+    let is_number = |text: &str| is_plain_number(without_plus(text));
     let status = if is_http { Some(words.next()?) } else { None };
     let bytes = words.next()?;
     if !timers.split('/').all(is_number) || !is_number(bytes) || !status.is_none_or(is_number) {
@@ -82,22 +77,26 @@ pub(crate) fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<ProxyLine
     })
 }
 
+/// `+` says that the log was written before the end.
+fn without_plus(number: &str) -> &str {
+    number.strip_prefix('+').unwrap_or(number)
+}
+
 impl ProxyLine<'_> {
     /// Adds the parts as fields, those that access logs have, too, under the names that they have there.
     pub fn add_to(&self, entry: &mut EntryBuf) {
-        let number = |text: &str| text.strip_prefix('+').unwrap_or(text).to_owned();
         entry.field("ip", self.client.0.trim_matches(['[', ']']));
         entry.field("client_port", Value::Number(self.client.1));
         entry.field("frontend", self.frontend.trim_end_matches('~'));
         entry.field("backend", self.backend).field("server", self.server);
         let names = if self.status.is_some() { &HTTP_TIMERS[..] } else { &TCP_TIMERS[..] };
         for (name, timer) in names.iter().zip(self.timers.split('/')) {
-            entry.field(name, Value::Number(&number(timer)));
+            entry.field(name, Value::Number(without_plus(timer)));
         }
         if let Some(status) = self.status {
-            entry.field("status", Value::Number(&number(status)));
+            entry.field("status", Value::Number(without_plus(status)));
         }
-        entry.field("bytes", Value::Number(&number(self.bytes)));
+        entry.field("bytes", Value::Number(without_plus(self.bytes)));
         entry.field("termination_state", self.termination);
         if let Some(request) = self.request {
             entry.field("method", request.method).field("path", request.path);
