@@ -4,7 +4,6 @@
 //! What is unusual, and all that is wrong, is left to [`Jiter`], which reads the line anew: a name with escapes, a lone surrogate,
 //! `NaN`, very long numbers, deep objects, arrays of bytes.
 
-use super::is_json;
 use crate::fields::{Fields, Raw, Span};
 use jiter::Jiter;
 use serde::de::{Deserializer as _, Error as _, MapAccess, Visitor};
@@ -77,9 +76,8 @@ impl Object<'_> {
             b'{' => Raw::Json(Span::new(start, end)?),
             b'[' if name != "MESSAGE" => {
                 // How deep arrays may be is the other's to say.
-                Jiter::new(value.as_bytes()).with_allow_inf_nan().next_skip().ok()?;
-                let span = Span::new(start, end)?;
-                if is_json(value) { Raw::Json(span) } else { Raw::Text(span) }
+                Jiter::new(value.as_bytes()).next_skip().ok()?;
+                Raw::Json(Span::new(start, end)?)
             }
             b'[' => return None,
             b't' => Raw::Bool(true),
