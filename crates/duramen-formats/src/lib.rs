@@ -14,7 +14,7 @@
 //! | [`json`], [`logfmt`], [`syslog`], [`access`], [`plain`] | one format each |
 //! | [`columns`], `container` | logs whose columns a header names; lines behind the head of a container's runtime |
 //! | [`journal`] | systemd's journal export format |
-//! | `aws`, `cef` | access logs of AWS, read as access logs; CEF and LEEF, read as syslog |
+//! | `aws`, `haproxy`, `cef` | access logs of AWS, and HAProxy's, read as access logs; CEF and LEEF, read as syslog |
 //! | `colors` | the escape sequences of terminals, which are no part of a line's words |
 //! | [`time`] | time stamps as logs write them |
 //! | [`level`], `letters` | levels as logs write them: words, and letters where a log has a place for them |

@@ -3,6 +3,8 @@
 //! Nested objects are flattened: `{"a":{"b":1}}` is the field `a.b`. Numbers keep the text they were sent
 //! with; arrays and empty objects are kept as JSON text; `null` is null. `NaN` and `Infinity`, which are no JSON, but which
 //! Python writes, are texts.
+//!
+//! `quick` reads lines as most are; here is what reads them all, and says what is wrong with one.
 
 mod quick;
 
