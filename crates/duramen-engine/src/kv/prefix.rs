@@ -60,6 +60,25 @@ fn ends(key: &[u8]) -> Option<(u64, u64)> {
     Some((u64::from_le_bytes(*first), u64::from_le_bytes(*last)))
 }
 
+/// How many bytes two keys have in common at their start.
+///
+/// ```
+/// assert_eq!(duramen_engine::kv::shared_len(b"checkout", b"checksum"), 5);
+/// ```
+#[inline]
+pub fn shared_len(a: &[u8], b: &[u8]) -> usize {
+    let (words_a, words_b) = (a.as_chunks::<8>().0, b.as_chunks::<8>().0);
+    let mut at = 0;
+    for (x, y) in words_a.iter().zip(words_b) {
+        let differs = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
+        if differs != 0 {
+            return at + (differs.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    at + a[at..].iter().zip(&b[at..]).take_while(|(a, b)| a == b).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,6 +96,7 @@ mod tests {
             }
             prop_assert_eq!(cmp_keys(&a, &b), a.cmp(&b));
             prop_assert_eq!(same_keys(&a, &b), a == b);
+            prop_assert_eq!(shared_len(&a, &b), a.iter().zip(&b).take_while(|(a, b)| a == b).count());
             prop_assert!(same_keys(&a, &a.clone()));
             if prefix16(&a) != prefix16(&b) {
                 prop_assert_eq!(prefix16(&a) < prefix16(&b), a < b);

@@ -12,6 +12,7 @@ use super::bytes::{Reader, bad};
 use super::compress::{Zstd, expand};
 use crate::error::Result;
 use crate::gram::{self, GRAM_BYTES, HASH_BITS, folded, hash};
+use duramen_engine::kv::shared_len;
 use std::borrow::Cow;
 
 /// The fewest bits of a bitmap, as log2.
@@ -60,7 +61,7 @@ impl Grams {
 
     /// Adds the grams of a text that comes after `last`, whose grams are in: those from where they differ.
     pub(crate) fn add_changed(&mut self, last: &[u8], text: &[u8]) {
-        let same = last.iter().zip(text).take_while(|(a, b)| a == b).count();
+        let same = shared_len(last, text);
         let mut rest = &text[same.saturating_sub(GRAM_BYTES - 1)..];
         let mut all = 0;
         while let Some(window) = rest.first_chunk::<WINDOW_BYTES>() {

@@ -1,6 +1,7 @@
 //! The words of a block, collected while it is encoded.
 
 use crate::token;
+use duramen_engine::kv::shared_len;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// For each byte: what it is in lower case if it belongs to words, 0 if it does not, 1 if it is not ASCII.
@@ -148,7 +149,7 @@ impl Words {
 
     /// Adds the words of a text that comes after `last`, whose words are in: those from where they differ.
     pub(crate) fn add_changed(&mut self, last: &[u8], text: &[u8]) {
-        let mut same = last.iter().zip(text).take_while(|(a, b)| a == b).count();
+        let mut same = shared_len(last, text);
         if same == text.len() && same == last.len() {
             return;
         }

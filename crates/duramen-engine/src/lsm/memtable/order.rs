@@ -10,6 +10,7 @@
 //! all keys have in common.
 
 use super::arena::Arena;
+use crate::kv::shared_len;
 use std::cmp::Ordering;
 
 /// How many bytes of a key a window shows.
@@ -31,12 +32,6 @@ pub(super) fn window(key: &[u8], skip: usize) -> u64 {
 #[inline]
 pub(super) fn goes_on(window: u64) -> bool {
     window & 0xff == 8
-}
-
-/// How many bytes both keys begin with.
-#[inline]
-pub(super) fn common_len(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 /// An entry of a memtable, to be sorted: entries are numbered as they come.
@@ -159,7 +154,7 @@ fn sort_ties(items: &mut [Item], skip: usize, arena: Arena<'_>) {
         let mut common = first.len();
         for item in &ties[1..] {
             let rest = arena.key(item.offset).get(skip..).unwrap_or_default();
-            common = common_len(&first[..common], rest);
+            common = shared_len(&first[..common], rest);
         }
         let skip = skip + common;
         for item in ties.iter_mut() {

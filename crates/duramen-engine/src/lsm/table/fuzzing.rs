@@ -6,7 +6,7 @@ use super::cache::BlockCache;
 use super::directory::Directory;
 use super::{TableOptions, TableReader, TableWriter, compress, tombstones};
 use crate::io::Env;
-use crate::kv::{OpKind, Run};
+use crate::kv::{OpKind, Run, shared_len};
 use crate::lsm::cursor::{Cursor, RangeTombstone};
 use crate::lsm::{Compression, LsmOptions};
 use std::path::Path;
@@ -105,7 +105,7 @@ pub(crate) fn block_seed(rows: u32, interval: u16) -> Vec<u8> {
     let mut before = Vec::new();
     for n in 0..rows {
         let key = format!("user:{:05}", n / 2 * 3).into_bytes();
-        let shared = super::block::shared_len(&before, &key);
+        let shared = shared_len(&before, &key);
         let kind = if n % 5 == 3 { OpKind::Delete } else { OpKind::Put };
         encoder.add((&key, shared), (1000 - u64::from(n), kind), b"value");
         before = key;

@@ -5,6 +5,7 @@
 //! the keys themselves it looks only where heads are equal.
 
 use super::block::order;
+use crate::kv::shared_len;
 use crate::sstable::wire::Malformed;
 
 /// In the end of a key: the eight bytes before it are not the key's but a sequence number.
@@ -78,7 +79,7 @@ impl KeyIndex {
             return Err("bytes after the last key");
         }
         if let Some(last) = index.len().checked_sub(1) {
-            index.common = super::block::shared_len(index.get(0).0, index.get(last).0);
+            index.common = shared_len(index.get(0).0, index.get(last).0);
         }
         index.heads = (0..index.len()).map(|i| head(index.get(i).0, index.common)).collect();
         index.samples = index.heads.iter().step_by(SAMPLE).copied().collect();
@@ -186,7 +187,7 @@ fn head(key: &[u8], skip: usize) -> u64 {
 
 /// A short key that is at or after `last` and before `next`, where `last` is before `next`.
 pub(super) fn separator<'a>(last: &'a [u8], next: &[u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
-    let shared = super::block::shared_len(last, next);
+    let shared = shared_len(last, next);
     // `last` and one byte more than both share is enough if that byte can be raised and stay below `next`.
     if let (Some(&low), Some(&high)) = (last.get(shared), next.get(shared))
         && last.len() > shared + 1

@@ -1,11 +1,11 @@
 //! How long writing and reading take: processor time of the thread, so that other work on the machine counts less.
 //! `cargo test --release -p duramen-engine --lib lsm::table::measure -- --ignored --nocapture --test-threads 1`
 
-use super::block::{BlockEncoder, shared_len};
+use super::block::BlockEncoder;
 use super::cache::BlockCache;
 use super::{TableOptions, TableReader, TableWriter};
 use crate::io::Env;
-use crate::kv::OpKind;
+use crate::kv::{OpKind, shared_len};
 use crate::lsm::LsmOptions;
 use crate::lsm::cursor::Cursor;
 use crate::sstable::filter::FilterBuilder;

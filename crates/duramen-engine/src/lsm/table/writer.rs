@@ -1,11 +1,11 @@
 //! Writing a table.
 
-use super::block::{BlockEncoder, MAX_SEQ, shared_len};
+use super::block::{BlockEncoder, MAX_SEQ};
 use super::compress::{Compressor, end_plain};
 use super::encode::PartitionEncoder;
 use super::{CODEC_ID, MadeOf, TableOptions, TableSummary, properties, tombstones};
 use crate::io::Env;
-use crate::kv::{OpKind, check_key, check_value};
+use crate::kv::{OpKind, check_key, check_value, shared_len};
 use crate::lsm::cursor::RangeTombstone;
 use crate::sstable::{ChunkSink, TableBuilder, UnsyncedTable};
 use crate::{Error, Result};

@@ -7,6 +7,7 @@ use super::super::texts::Texts;
 use super::{AFFIX, Spans, decimal, decode_nested, hex, ipv4};
 use crate::column::IntText;
 use crate::error::Result;
+use duramen_engine::kv::shared_len;
 
 /// What all texts begin and end with is stored once, if the rest is then of a closer kind.
 pub(super) fn encode(values: Spans<'_>, out: &mut Streams) -> bool {
@@ -14,7 +15,7 @@ pub(super) fn encode(values: Spans<'_>, out: &mut Streams) -> bool {
     let mut prefix = first.len();
     let mut suffix = first.len();
     for v in values.iter() {
-        prefix = v.iter().zip(&first[..prefix]).take_while(|(a, b)| a == b).count();
+        prefix = shared_len(v, &first[..prefix]);
         suffix = v
             .iter()
             .rev()

@@ -10,8 +10,9 @@
 //! what it would sort once. Runs are immutable and shared; whoever inserts knows nothing of them.
 
 use super::entries::Entries;
+use crate::kv::shared_len;
 use crate::lsm::memtable::arena::Arena;
-use crate::lsm::memtable::order::{Item, common_len, sort, window};
+use crate::lsm::memtable::order::{Item, sort, window};
 use crate::wal::SegmentReader;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -133,7 +134,7 @@ fn extract<'a>(
     let mut common = common;
     let mut shorten = |number: u32| {
         let key = key(number);
-        let shorter = common.map_or(key, |common| &common[..common_len(common, key)]);
+        let shorter = common.map_or(key, |common| &common[..shared_len(common, key)]);
         common = Some(shorter);
         shorter
     };

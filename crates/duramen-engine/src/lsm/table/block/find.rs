@@ -1,8 +1,8 @@
 //! The first row at or after a place in the order of versions.
 
 use super::layout::Block;
-use super::{order, shared_len};
-use crate::kv::OpKind;
+use super::order;
+use crate::kv::{OpKind, shared_len};
 use crate::sstable::wire::Malformed;
 use std::cmp::Ordering;
 use std::ops::Range;

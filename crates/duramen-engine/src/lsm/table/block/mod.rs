@@ -51,33 +51,6 @@ pub(super) fn order(a: (&[u8], u64), b: (&[u8], u64)) -> Ordering {
     cmp_keys(a.0, b.0).then(b.1.cmp(&a.1))
 }
 
-/// How many bytes two keys have in common at their start.
-#[inline]
-pub(super) fn shared_len(a: &[u8], b: &[u8]) -> usize {
-    let limit = a.len().min(b.len());
-    let mut at = 0;
-    while let (Some(x), Some(y)) = (a.get(at..at + 8), b.get(at..at + 8)) {
-        let (x, y) = (word(x), word(y));
-        if x != y {
-            return at + ((x ^ y).trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-    }
-    while at < limit && a[at] == b[at] {
-        at += 1;
-    }
-    at
-}
-
-/// Up to eight bytes as a little-endian number.
-#[inline]
-fn word(bytes: &[u8]) -> u64 {
-    bytes.first_chunk::<8>().map_or_else(
-        || bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
-        |bytes| u64::from_le_bytes(*bytes),
-    )
-}
-
 #[inline]
 fn tag_of(seq: u64, kind: OpKind) -> u64 {
     seq << 1 | u64::from(kind == OpKind::Put)

@@ -1,5 +1,5 @@
 use super::*;
-use crate::kv::Run;
+use crate::kv::{Run, shared_len};
 use proptest::prelude::*;
 
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
@@ -154,11 +154,6 @@ proptest! {
             prop_assert_eq!((found.position.seq, found.same_key), (row.1, row.0 == *key));
             prop_assert_eq!([&key[..found.shared], &block.bytes()[found.unshared]].concat(), row.0.clone());
         }
-    }
-
-    #[test]
-    fn what_two_keys_share(a in prop::collection::vec(0u8..2, 0..20), b in prop::collection::vec(0u8..2, 0..20)) {
-        prop_assert_eq!(shared_len(&a, &b), a.iter().zip(&b).take_while(|(a, b)| a == b).count());
     }
 }
 
