@@ -9,21 +9,9 @@
 //! VPC       2 123456789010 eni-1235b8ca 172.31.16.139 172.31.16.21 20641 22 6 20 4249 1717236000 1717236060 ACCEPT OK
 //! ```
 
-use crate::access::{http, until_quote};
 use crate::time::StampParser;
-use duramen::{EntryBuf, Value};
+use crate::words::{Words, WordsLine};
 
-/// A line, which kind it is told.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AwsLine<'a> {
-    /// When the request was answered, of S3 received, or the flow first seen, ns since the epoch. A load balancer's times are UTC.
-    pub time_ns: i64,
-    names: &'static [&'static str],
-    text: &'a str,
-}
-
-// AWS's names, but for what access logs of others have, too: ip, user, method, path, protocol, status, bytes, referer,
-// agent. `""` is a word that the entry has otherwise, or that has no meaning; `addr` has a port.
 const ALB: &[&str] = &[
     "type",
     "",
@@ -143,8 +131,9 @@ const VPC: &[&str] = &[
     "log_status",
 ];
 
-/// Reads a line; `None` if it is of none of these logs.
-pub(crate) fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<AwsLine<'a>> {
+/// Reads a line; `None` if it is of none of these logs. Its time is when the request was answered, of S3 received, or the flow first
+/// seen. A load balancer's times are UTC.
+pub(crate) fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<WordsLine<'a>> {
     let mut words = Words(line);
     let (first, second, third) = (words.next()?, words.next()?, words.next()?);
     if first == "2" && third.starts_with("eni-") {
@@ -167,14 +156,14 @@ pub(crate) fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<AwsLine<'
         true => stamps.parse_value(stamp)?,
         false => stamps.parse_value(&format!("{stamp}Z"))?,
     };
-    let parsed = AwsLine { time_ns, names, text: line };
+    let parsed = WordsLine { time_ns, before: "", text: line, names: [names, &[], &[]] };
     let has_status = parsed.word("status").is_none_or(is_status);
     (has_status && Words(line).take(least).count() == least).then_some(parsed)
 }
 
 /// Reads a line of a VPC flow log: its time is that of the first packet, in seconds.
-fn flow(line: &str) -> Option<AwsLine<'_>> {
-    let parsed = AwsLine { time_ns: 0, names: VPC, text: line };
+fn flow(line: &str) -> Option<WordsLine<'_>> {
+    let parsed = WordsLine { time_ns: 0, before: "", text: line, names: [VPC, &[], &[]] };
     let seconds = |name: &str| {
         let word =
             parsed.word(name).filter(|word| word.len() == 10 && word.bytes().all(|b| b.is_ascii_digit()))?;
@@ -182,79 +171,7 @@ fn flow(line: &str) -> Option<AwsLine<'_>> {
     };
     let (time_ns, _) = (seconds("start")?, seconds("end")?);
     let is_status = matches!(parsed.word("log_status")?, "OK" | "NODATA" | "SKIPDATA");
-    is_status.then_some(AwsLine { time_ns, ..parsed })
-}
-
-impl AwsLine<'_> {
-    /// Adds the words as fields, but for those that are `-`.
-    pub fn add_to(&self, entry: &mut EntryBuf) {
-        let mut extra = String::new();
-        for (i, word) in Words(self.text).enumerate().take(96) {
-            if matches!(word, "-" | "") {
-                continue;
-            }
-            match self.names.get(i).copied() {
-                Some("") => {}
-                Some("client") => {
-                    let (ip, port) = word.rsplit_once(':').unwrap_or((word, ""));
-                    entry.field("ip", ip.trim_matches(['[', ']']));
-                    if !port.is_empty() {
-                        entry.field("client_port", typed(port));
-                    }
-                }
-                Some("request") if word.trim_matches(['-', ' ']).is_empty() => {}
-                Some("request") => match http(word) {
-                    Some(request) => {
-                        entry.field("method", request.method).field("path", request.path);
-                        if let Some(protocol) = request.protocol {
-                            entry.field("protocol", protocol);
-                        }
-                    }
-                    None => _ = entry.field("request", word),
-                },
-                Some(name) => _ = entry.field(name, typed(word)),
-                None => {
-                    extra.clear();
-                    extra.push_str("extra.");
-                    extra.push_str(&(i + 1 - self.names.len()).to_string());
-                    entry.field(&extra, typed(word));
-                }
-            }
-        }
-    }
-
-    fn word(&self, name: &str) -> Option<&str> {
-        let at = self.names.iter().position(|known| *known == name)?;
-        Words(self.text).nth(at)
-    }
-}
-
-/// The words of a line: up to a space, or between quotes or brackets.
-struct Words<'a>(&'a str);
-
-impl<'a> Iterator for Words<'a> {
-    type Item = &'a str;
-
-    fn next(&mut self) -> Option<&'a str> {
-        let text = self.0.trim_start_matches(' ');
-        if text.is_empty() {
-            return None;
-        }
-        // `"h2","http/1.1"` is one word.
-        let quoted = text.strip_prefix('"').and_then(until_quote);
-        let quoted = quoted.filter(|(_, rest)| rest.is_empty() || rest.starts_with(' '));
-        let bracketed =
-            || text.starts_with('[').then(|| text.find("] ")).flatten().map(|end| text.split_at(end + 1));
-        let bare = || text.split_at(text.find(' ').unwrap_or(text.len()));
-        let (word, rest) = quoted.or_else(bracketed).unwrap_or_else(bare);
-        self.0 = rest;
-        Some(word)
-    }
-}
-
-/// A number if it is one of digits.
-pub(crate) fn typed(text: &str) -> Value<'_> {
-    if crate::logfmt::is_plain_number(text) { Value::Number(text) } else { Value::Str(text) }
+    is_status.then_some(WordsLine { time_ns, ..parsed })
 }
 
 fn has_port(text: &str) -> bool {
@@ -275,7 +192,7 @@ fn is_status(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use duramen::EntryRef;
+    use duramen::{EntryBuf, EntryRef};
 
     fn read(line: &str) -> Option<String> {
         // Its times are UTC whatever the zone.

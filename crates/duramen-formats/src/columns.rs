@@ -16,9 +16,9 @@
 //! [The W3C's extended log file format](https://www.w3.org/TR/WD-logfile.html); its times are UTC, unless `#Time Format: Local`
 //! stands before, as Windows' firewall writes it. Between blanks a value may stand in quotes.
 
-use crate::aws::typed;
 use crate::lines::{Line, LineSplitter};
 use crate::time::StampParser;
+use crate::words::typed;
 use crate::{ReaderOptions, level};
 use duramen::{EntryBuf, Level};
 use std::collections::HashSet;

@@ -8,7 +8,7 @@ use crate::json::{self, JsonParser};
 use crate::lines::without_bom;
 use crate::reader::records::RecordSplitter;
 use crate::time::{Seen, StampParser};
-use crate::{LineFormat, access, aws, cef, event, haproxy, logfmt, plain, syslog};
+use crate::{LineFormat, access, cef, event, haproxy, logfmt, plain, syslog, words};
 use std::borrow::Cow;
 
 /// How much of an input is looked at before the first entry comes out of it, in bytes.
@@ -166,7 +166,7 @@ impl Counts {
         let known = if !behind_head && self.header.parse(line, stamps).is_some() {
             &mut self.columns
         } else if access::parse(line, stamps).is_some()
-            || aws::parse(line, stamps).is_some()
+            || words::parse(line, stamps).is_some()
             || haproxy::parse(line, stamps).is_some()
         {
             &mut self.access

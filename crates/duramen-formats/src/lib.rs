@@ -14,7 +14,8 @@
 //! | [`json`], [`logfmt`], [`syslog`], [`access`], [`plain`] | one format each |
 //! | [`columns`], `container` | logs whose columns a header names; lines behind the head of a container's runtime |
 //! | [`journal`] | systemd's journal export format |
-//! | `aws`, `haproxy`, `cef` | access logs of AWS, and HAProxy's, read as access logs; CEF and LEEF, read as syslog |
+//! | `aws`, `envoy`, `haproxy`, `squid`, `cef` | access logs of AWS, and of these proxies, read as access logs; CEF and LEEF, read as syslog |
+//! | `words` | access logs whose lines are words in an order of their own: fields of such |
 //! | `colors` | the escape sequences of terminals, which are no part of a line's words |
 //! | [`time`] | time stamps as logs write them |
 //! | [`level`], `letters` | levels as logs write them: words, and letters where a log has a place for them |
@@ -31,6 +32,7 @@ mod colors;
 pub mod columns;
 mod container;
 pub mod detect;
+mod envoy;
 pub mod event;
 pub mod fields;
 mod format;
@@ -48,8 +50,10 @@ pub mod reader;
 mod report;
 mod roles;
 pub mod rules;
+mod squid;
 pub mod syslog;
 pub mod time;
+mod words;
 
 pub use colors::decolorize;
 pub use detect::{DETECT_BYTES, Detected, is_binary};

@@ -473,6 +473,26 @@ fn access_logs_of_aws_have_fields() {
 }
 
 #[test]
+fn proxies_requests_have_the_fields_of_their_heads_too_and_are_kept_as_they_were() {
+    let squid = "Jun  1 00:00:07 gw squid[7]: 1717200007.123    921 192.0.2.1 TCP_MISS/200 507 GET http://a/b - HIER_DIRECT/192.0.2.9 text/html";
+    let envoy = r#"web-1  | [2024-06-01T00:00:08Z] "GET /a HTTP/2" 503 UF 0 91 26 - "-" "c" "r" "h" "-"  "#;
+    let app = "[2024-06-01 00:00:09.310][7][warning][main] [source/server/server.cc:1] \"x\"";
+    for line in [squid, envoy, app] {
+        let (got, report) = read(LineFormat::Auto, line);
+        assert_eq!(got[0].message, line);
+        let status = got[0].field("status");
+        let expected = match line {
+            _ if line == squid => (1_717_200_007_123_000_000, Some("200")),
+            _ if line == envoy => (1_717_200_008_000_000_000, Some("503")),
+            _ => (1_717_200_009_310_000_000, None),
+        };
+        assert_eq!((got[0].time, status), expected, "{line}");
+        assert_eq!(report.formats.access_log, u64::from(status.is_some()));
+        assert_eq!(got[0].field("host"), (line == squid).then_some("\"gw\""));
+    }
+}
+
+#[test]
 fn a_firewall_that_leaves_the_time_to_its_message_has_pairs() {
     let fortigate = r#"<189>date=2024-06-01 time=00:00:07 devname="FG" type="traffic" level="warning" tz="+0000" priority=9 host=fw-1"#;
     let sonicwall = r#"<134>id=firewall sn=17 time="2024-06-01 00:00:08 UTC" pri=6 msg="Connection Closed""#;

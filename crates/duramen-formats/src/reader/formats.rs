@@ -6,7 +6,7 @@ use crate::detect::is_logfmt;
 use crate::fields::Found;
 use crate::lines::Line;
 use crate::syslog::{self, SyslogLine};
-use crate::{LineFormat, NameFilter, Sink, aws, cef, haproxy, level, logfmt, plain};
+use crate::{LineFormat, NameFilter, Sink, cef, haproxy, level, logfmt, plain, words};
 
 impl Builder {
     /// Takes a line that is of an access log, syslog or logfmt; says whether it is one of those tried.
@@ -38,10 +38,10 @@ impl Builder {
             return Ok(true);
         }
         if tries(LineFormat::AccessLog)
-            && let Some(parsed) = aws::parse(text, &self.stamps)
+            && let Some(parsed) = words::parse(text, &self.stamps)
         {
             self.flush(sink)?;
-            self.begin(Some(parsed.time_ns), None, LineFormat::AccessLog);
+            self.begin_access(text, parsed.before, parsed.time_ns);
             parsed.add_to(&mut self.entry);
             self.single(text, line, sink)?;
             return Ok(true);
