@@ -10,7 +10,7 @@
 //! | systemd, browsers | `Sat 2024-06-01 10:00:03 CEST`, `Sat Jun 01 2024 10:00:03 GMT+0200 (Central European Summer Time)` |
 //! | day, month's name, year | `02-Jan-2006 15:04:05.123`, `02 Jan 2006 15:04:05`, `2006-Jan-02 15:04:05` |
 //! | month, day, year | `01/02/2006 15:04:05`, `1/2/2006 3:04:05 PM` (day first if the first number is over 12, in this line or in the input's first ones) |
-//! | day, month, year | `31.12.2006 15:04:05`, `31-12-2006 15:04:05` (with dashes, month first if numbers show it) |
+//! | day, month, year | `31.12.2006 15:04:05`, `31/12/2006 -- 15:04:05`, `31-12-2006 15:04:05` (with dashes, month first if numbers show it) |
 //! | two-digit year | `17/06/09 20:10:41`, `081109 203615` (70 to 99 are 19xx); `06/30/17 20:10:41` where the first lines show it, `6/1/24 20:10:41` |
 //! | Google's | `I0109 12:34:56.789012`, `I20240109 12:34:56.789012` |
 //! | no year | `03-17 16:13:38.811`, `10.30 16:49:06`, `01 Jun 10:00:04.123` |

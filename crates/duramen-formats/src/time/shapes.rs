@@ -253,7 +253,8 @@ fn day_month_year(s: &[u8]) -> Option<Stamp> {
 }
 
 /// `yy/mm/dd hh:mm:ss`, `mm/dd/yyyy hh:mm:ss`, and other orders where a number shows it or [`Order`] says so; `m/d/yyyy`
-/// and `m/d/yy` as well. Snort and Suricata have a dash before the clock, and Snort no year: `mm/dd-hh:mm:ss`.
+/// and `m/d/yy` as well. Snort and Suricata have a dash before the clock, and Snort no year: `mm/dd-hh:mm:ss`. Suricata's log of its
+/// own has the day first: `d/m/yyyy -- hh:mm:ss`.
 fn slashes(s: &[u8], order: &Order) -> Option<Stamp> {
     let (a, at) = one_or_two(s, 0)?;
     let (b, end) = one_or_two(s, at + 1)?;
@@ -269,6 +270,10 @@ fn slashes(s: &[u8], order: &Order) -> Option<Stamp> {
     let after = at + width + usize::from(s.get(at + width) == Some(&b','));
     let clock_at = match s.get(after..after + 3)? {
         b" - " => after + 3,
+        b" --" if width == 4 => {
+            let clock = clock::read(s, after + 4, false).filter(|_| s.get(after + 3) == Some(&b' '))?;
+            return with_zone(s, Some(i64::from(four(s, at)?)), b, a, clock);
+        }
         [b' ', ..] => after + 1,
         [b'-', ..] if width == 4 => after + 1,
         _ => return None,
