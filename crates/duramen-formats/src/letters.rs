@@ -148,6 +148,20 @@ pub(crate) fn starts_klog(line: &str) -> bool {
         if date.len() > 13 && date[..4].iter().all(u8::is_ascii_digit) && date[4] == b' ' && is_clock(date, 5))
 }
 
+/// `[    12.350] (EE) message`, or without a time: the X server's marks.
+pub(crate) fn xorg_mark(line: &str) -> Option<Level> {
+    let is_uptime =
+        |text: &str| text.contains('.') && text.bytes().all(|b| matches!(b, b' ' | b'.' | b'0'..=b'9'));
+    let uptime = line.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+    let rest = uptime.filter(|(uptime, _)| is_uptime(uptime)).map_or(line, |(_, rest)| rest);
+    match rest.as_bytes() {
+        [b'(', b'E', b'E', b')', b' ', ..] => Some(Level::Error),
+        [b'(', b'W', b'W', b')', b' ', ..] => Some(Level::Warn),
+        [b'(', b'I', b'I', b')', b' ', ..] => Some(Level::Info),
+        _ => None,
+    }
+}
+
 /// `1:M 01 Jun 2024 10:00:00.123 * Ready`: Redis says by a sign how much a message matters, after a process id and a role.
 pub(crate) fn redis_sign(before: &[u8], (stamp, after): (&[u8], &[u8])) -> Option<Level> {
     let before = before.strip_suffix(b" ")?;

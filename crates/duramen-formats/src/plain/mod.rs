@@ -5,7 +5,7 @@ mod others;
 use crate::colors::color_len;
 use crate::letters::{
     android_letter, apple_type, brief_letter, glog_letter, klog_behind, only_letter, redis_sign,
-    studio_letter, websphere_letter,
+    studio_letter, websphere_letter, xorg_mark,
 };
 use crate::time::{StampParser, is_clock};
 use crate::{event, level};
@@ -74,7 +74,7 @@ pub fn lead(line: &str, stamps: &StampParser) -> Lead {
     let clock = is_clock(s, start);
     Lead {
         time_ns: None,
-        level: found.map(|(level, _)| level),
+        level: found.map(|(level, _)| level).or_else(|| xorg_mark(line)),
         begins_event: clock
             || line.starts_with(event::SLOW_QUERY)
             || (start < 3 && found.is_some_and(|(_, at)| at == bracketed)),
@@ -241,6 +241,11 @@ mod tests {
             ("2024-06-01 00:00:00.123+0000 0x1f2e x Error", Some(1717200000), None, true),
             ("E/AndroidRuntime( 1234): FATAL EXCEPTION: main", None, Some(Error), true),
             ("E/S module (3) timeout", None, None, false),
+            ("[    12.350] (EE) no module", None, Some(Error), false),
+            ("[    12.350] (--) (EE) probed", None, None, false),
+            ("(WW) x", None, Some(Warn), false),
+            ("[    12.350] x", None, None, false),
+            ("[x] (II) x", None, None, false),
             ("2024-06-01 00:00:00 I/O error (5): x", Some(1717200000), None, true),
             ("03-17 16:13:38.811 E/My Tag(   12): x", Some(1710692018), Some(Error), true),
             ("2024-06-01 00:00:00 I/O error on sda", Some(1717200000), None, true),
