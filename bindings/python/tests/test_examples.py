@@ -22,7 +22,7 @@ def test_the_example(store_dir):
 
 
 def test_the_readme(tmp_path):
-    assert len(SNIPPETS) == 4
+    assert len(SNIPPETS) == 5
     # The last one asks what the others logged.
     for snippet in SNIPPETS:
         done = subprocess.run([sys.executable, "-c", snippet], cwd=tmp_path, capture_output=True, text=True)
