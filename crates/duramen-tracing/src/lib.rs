@@ -25,7 +25,8 @@
 //! sink refuses is counted there, in [`DuramenLayer::refused`], and by a [`duramen::Logger`] in the log itself.
 //!
 //! Records of the `log` crate that come through `tracing-log`, as they do by default with `tracing_subscriber`'s `init`,
-//! have the target, file and line that they were logged with.
+//! have the target, file and line that they were logged with. `tracing-log` does not hand over their key-value pairs: a program
+//! that has such installs `duramen_log::LogBackend` for them.
 
 mod log_record;
 mod visit;
