@@ -20,6 +20,7 @@ const WAIT_FOR_MAKER: Duration = Duration::from_secs(10);
 
 pub(super) fn read_only(dir: &Path, options: StoreOptions) -> Result<Store> {
     let layout = Layout::new(dir);
+    refuse_key_value_store(&options.env, &layout)?;
     if !manifest_exists(&options.env, &layout)? {
         check_not_foreign(&options.env, &layout)?;
         return Err(Error::NoStore { path: dir.to_path_buf() });
@@ -31,6 +32,7 @@ pub(super) fn read_only(dir: &Path, options: StoreOptions) -> Result<Store> {
 pub(super) fn read_write(dir: &Path, options: StoreOptions) -> Result<Store> {
     let env = options.env.clone();
     let layout = Layout::new(dir);
+    refuse_key_value_store(&env, &layout)?;
     if !manifest_exists(&env, &layout)? {
         check_not_foreign(&env, &layout)?;
         env.fs.create_dir_all(dir).map_err(EngineError::io("create", dir))?;
@@ -89,6 +91,19 @@ fn manifest_exists(env: &Env, layout: &Layout) -> Result<bool> {
         Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => Ok(false),
         other => Ok(other.map_err(EngineError::io("look for", &path))?),
     }
+}
+
+/// Refuses a directory of the engine's key-value stores: its manifest and WAL are of the same form, and would be taken for
+/// a store's own, whose keeper flushes segments and removes tables.
+fn refuse_key_value_store(env: &Env, layout: &Layout) -> Result<()> {
+    let marker = layout.root().join("ENGINE");
+    // What cannot be looked for is told below.
+    if !env.fs.exists(&marker).unwrap_or(false) {
+        return Ok(());
+    }
+    let detail = "it holds a key-value store of the engine, as its file ENGINE says: open it with `duramen_engine`, or \
+                  look into it with `duramen engine dump`";
+    Err(Error::NotAStore { path: layout.root().into(), detail: detail.into() })
 }
 
 /// Refuses a directory without a manifest that holds tables, or anything that is not a store's: it would be a mistyped path.

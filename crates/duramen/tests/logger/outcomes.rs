@@ -1,7 +1,7 @@
 //! What is odd: huge lines, places that cannot be written to. Each has the outcome that the guide gives.
 
 use crate::{messages, rows};
-use duramen::{Error, Level, Logger, StoreOptions, Value};
+use duramen::{Error, Level, Logger, Store, StoreOptions, Value};
 use duramen_engine::io::sim::Sim;
 
 #[test]
@@ -136,4 +136,26 @@ fn somebody_elses_directory_is_an_error_of_opening_and_stays_as_it_is() {
     std::fs::write(dir.path().join("thesis.txt"), "precious").unwrap();
     assert!(matches!(Logger::builder(dir.path()).open(), Err(Error::NotAStore { .. })));
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_key_value_store_of_the_engine_is_an_error_of_opening_and_stays_as_it_is() {
+    use duramen_engine::kv::{EngineKind, OpenOptions, open};
+    for kind in [EngineKind::Lsm, EngineKind::Log] {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join("state");
+        let store = open(&dir, &OpenOptions { kind: Some(kind), ..OpenOptions::default() }).unwrap();
+        store.put(b"key", b"value").unwrap();
+        store.close().unwrap();
+        let names = || {
+            let entries = std::fs::read_dir(&dir).unwrap();
+            entries.map(|entry| entry.unwrap().file_name()).collect::<std::collections::BTreeSet<_>>()
+        };
+        let before = names();
+        let refused = Logger::builder(&dir).open().unwrap_err();
+        assert!(matches!(refused, Error::NotAStore { .. }), "{refused}");
+        let refused = Store::open_read_only(&dir).unwrap_err();
+        assert!(matches!(refused, Error::NotAStore { .. }), "{refused}");
+        assert_eq!(names(), before);
+    }
 }
