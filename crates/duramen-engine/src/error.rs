@@ -62,8 +62,8 @@ pub enum Error {
         /// Why the flush fails.
         reason: String,
     },
-    /// Another process holds what was asked for.
-    #[error("{} is locked by another process", path.display())]
+    /// Another process holds what was asked for, or somebody else in this one: a second opening of the same directory.
+    #[error("{} is locked by another process, or by this one, which has it open already", path.display())]
     Locked {
         /// The lock file.
         path: PathBuf,

@@ -597,7 +597,9 @@ fn on_the_operating_system_it_works_too() {
             let durability = if n % 100 == 0 { Durability::Sync } else { Durability::Process };
             store.put_with(&(n % 500).to_be_bytes(), &[n as u8; 100], durably(durability)).unwrap();
         }
-        assert!(matches!(setup.open(Env::os(), &place), Err(Error::Locked { .. })));
+        let refused = setup.open(Env::os(), &place).unwrap_err();
+        assert!(matches!(refused, Error::Locked { .. }), "{refused}");
+        assert!(refused.to_string().contains("or by this one"), "{refused}");
         store.flush().unwrap();
         store.checkpoint(&dir.path().join("copy")).unwrap();
         store.ingest(&mut (500..600u32).map(|n| Ok((n.to_be_bytes().to_vec(), vec![1])))).unwrap();
