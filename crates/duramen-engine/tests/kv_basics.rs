@@ -600,6 +600,8 @@ fn on_the_operating_system_it_works_too() {
         let refused = setup.open(Env::os(), &place).unwrap_err();
         assert!(matches!(refused, Error::Locked { .. }), "{refused}");
         assert!(refused.to_string().contains("or by this one"), "{refused}");
+        let shown = format!("{store:?}");
+        assert!(shown.contains("a/b/store") && shown.len() < 1000, "{} bytes", shown.len());
         store.flush().unwrap();
         store.checkpoint(&dir.path().join("copy")).unwrap();
         store.ingest(&mut (500..600u32).map(|n| Ok((n.to_be_bytes().to_vec(), vec![1])))).unwrap();

@@ -87,10 +87,16 @@ use std::thread::JoinHandle;
 /// store.close()?;
 /// # Ok::<(), duramen_engine::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Log {
     inner: Arc<Inner>,
     thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Where it is, not all that it holds: that is the whole store, in a program's logs and panics.
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log").field("dir", &self.inner.dir).finish_non_exhaustive()
+    }
 }
 
 /// What a log has done since it was opened.

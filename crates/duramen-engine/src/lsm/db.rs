@@ -51,12 +51,18 @@ use std::thread::JoinHandle;
 /// store.close()?;
 /// # Ok::<(), duramen_engine::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Lsm {
     pub(super) inner: Arc<Inner>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// The thread that tells the listener.
     pub(super) teller: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Where it is, not all that it holds: that is the whole store, in a program's logs and panics.
+impl std::fmt::Debug for Lsm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lsm").field("dir", &self.inner.dir).finish_non_exhaustive()
+    }
 }
 
 /// What was not as it should be when the store was opened, and what was done about it.

@@ -38,9 +38,16 @@ thread_local! {
 /// Dropping the last clone seals and syncs what was logged, which takes as long as the device takes for it, but leaves
 /// putting it into tables to the next keeper; [`Logger::close`] does that, too. A logger that is never dropped is
 /// synced when the process ends through `exit` or by returning from `main`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Logger {
     core: Arc<Core>,
+}
+
+/// Where it is, not all that it holds: that is the whole store, in a program's logs and panics.
+impl std::fmt::Debug for Logger {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Logger").field("dir", &self.core.options.dir).finish_non_exhaustive()
+    }
 }
 
 /// What the clones share.

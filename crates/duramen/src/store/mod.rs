@@ -123,7 +123,6 @@ pub struct EntryId {
 /// store.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct Store {
     shared: Arc<Shared>,
     snapshots: Arc<Snapshots>,
@@ -133,6 +132,16 @@ pub struct Store {
     making_wal: Mutex<()>,
     closed: AtomicBool,
     read_only: bool,
+}
+
+/// Where it is, not all that it holds: that is the whole store, in a program's logs and panics.
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store")
+            .field("dir", &self.shared.layout.root())
+            .field("read_only", &self.read_only)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Store {

@@ -159,3 +159,12 @@ fn a_key_value_store_of_the_engine_is_an_error_of_opening_and_stays_as_it_is() {
         assert_eq!(names(), before);
     }
 }
+
+#[test]
+fn a_logger_and_its_store_are_shown_in_a_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let logger = Logger::builder(dir.path()).open().unwrap();
+    for shown in [format!("{logger:?}"), format!("{:?}", logger.store().unwrap())] {
+        assert!(shown.contains("dir: ") && shown.len() < 1000, "{} bytes", shown.len());
+    }
+}
