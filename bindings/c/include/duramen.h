@@ -90,7 +90,7 @@ typedef struct duramen_options {
     int64_t block_timeout_ms;
     /* The longest message in bytes; what is longer is cut. 0 is the default, 1 MiB. */
     size_t max_message_bytes;
-    /* Bytes of a write buffer. 0 is the default, 64 MiB. */
+    /* Bytes of a write buffer, 64 KiB to 2 GiB. 0 is the default, 64 MiB. */
     size_t write_buffer_size;
 } duramen_options;
 

@@ -84,6 +84,8 @@ int main(int argc, char **argv) {
     options.stream_fields = "app, zone";
     options.max_message_bytes = 100;
     options.block_timeout_ms = -1;
+    options.write_buffer_size = 5;
+    CHECK(duramen_open(dir, &options, &log) == DURAMEN_INVALID && strstr(duramen_last_error(), "write_buffer_size"));
     options.write_buffer_size = 1 << 20;
     duramen_field every_line[] = {duramen_string("zone", "eu")};
     options.fields = every_line;
