@@ -126,3 +126,31 @@ fn a_name_in_the_path_that_is_no_text_is_refused_in_elasticsearchs_form() {
     }
     assert_eq!(server.ask("PUT", "/logs/_doc/%c3%a9", &[], "{\"message\":\"m\"}").status, 201);
 }
+
+/// Fluent Bit's `format json` and `json_stream`, Vector's `codec: json` and winston's `batch`, and JSON that people can read.
+#[test]
+fn json_lines_may_be_an_array_or_objects_one_after_another() {
+    let server = Server::start();
+    let path = "/insert/jsonline?_stream_fields=app";
+    for (app, body) in [
+        ("array", r#"[{"_msg":"a","app":"array"},{"_msg":"b","app":"array"}]"#),
+        ("stream", r#"{"_msg":"a","app":"stream"}{"_msg":"b","app":"stream"}"#),
+        (
+            "pretty",
+            "[\n {\n  \"_msg\": \"a\",\n  \"app\": \"pretty\"\n },\n {\"_msg\": \"b\", \"app\": \"pretty\"}\n]\n",
+        ),
+    ] {
+        let answer = server.ask("POST", path, &[("content-type", "application/json")], body);
+        assert_eq!((answer.status, &*answer.body), (200, ""), "{app}: {answer:?}");
+        let query = format!("{{app=\"{app}\"}} | sort by (_msg) | fields _msg");
+        let rows = server.get("/select/logsql/query", &[("query", &query)]);
+        assert_eq!(rows.body, "{\"_msg\":\"a\"}\n{\"_msg\":\"b\"}\n", "{app}");
+    }
+    let answer =
+        server.ask("POST", path, &[], r#"[{"_msg":"a","app":"x"},{"_msg":!},{"_msg":"b","app":"x"}]"#);
+    assert!(answer.status == 200 && answer.body.contains("1 of 3 lines rejected: row 1: "), "{answer:?}");
+    let answer = server.ask("POST", path, &[], r#"[1,"x"]"#);
+    assert!(answer.status == 400 && answer.body.contains("row 0: "), "{answer:?}");
+    let rows = server.get("/select/logsql/query", &[("query", "{app=\"x\"} | stats count() n")]);
+    assert_eq!(rows.body, "{\"n\":\"2\"}\n");
+}

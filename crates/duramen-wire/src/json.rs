@@ -223,20 +223,30 @@ pub(crate) fn deep_end(body: &[u8], start: usize, e: &jiter::JiterError) -> Opti
 
 /// Where an object or an array that begins here ends by its brackets, whatever else stands in it.
 pub(crate) fn end_of(body: &[u8], start: usize) -> Option<usize> {
-    let (mut depth, mut in_text, mut escaped) = (0usize, false, false);
-    let begins = matches!(body.get(start), Some(b'{' | b'['));
-    for (i, byte) in body.iter().enumerate().skip(start).filter(|_| begins) {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = in_text,
-            b'"' => in_text = !in_text,
-            b'[' | b'{' if !in_text => depth += 1,
-            b']' | b'}' if !in_text && depth <= 1 => return Some(i + 1),
-            b']' | b'}' if !in_text => depth -= 1,
-            _ => {}
+    let (mut at, mut depth) = (start, 0usize);
+    if !matches!(body.get(start), Some(b'{' | b'[')) {
+        return None;
+    }
+    loop {
+        match body.get(at)? {
+            b'"' => at = text_end(body, at + 1)?,
+            b'[' | b'{' => (at, depth) = (at + 1, depth + 1),
+            b']' | b'}' if depth <= 1 => return Some(at + 1),
+            b']' | b'}' => (at, depth) = (at + 1, depth - 1),
+            _ => at += 1,
         }
     }
-    None
+}
+
+/// Where the next byte is behind the quote that ends the text in which `at` is.
+fn text_end(body: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at += memchr::memchr2(b'"', b'\\', body.get(at..)?)?;
+        match body.get(at)? {
+            b'"' => return Some(at + 1),
+            _ => at += 2,
+        }
+    }
 }
 
 /// Whether it is an object without members.

@@ -42,7 +42,7 @@ async fn whole(delivery: Delivery, params: Params) -> ApiResult<Taken<()>> {
     let now_ns = delivery.now_ns;
     let taken = delivery.take(PROTOCOL, move |received, out| {
         let body = received.decompressed()?;
-        with_decoder(params, now_ns, body.len(), |lines| Ok(lines.lines(&body, now_ns, out)?))
+        with_decoder(params, now_ns, body.len(), |lines| Ok(lines.whole(&body, now_ns, out)?))
     });
     taken.await
 }

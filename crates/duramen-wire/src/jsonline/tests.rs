@@ -89,7 +89,7 @@ fn a_bad_row_costs_itself() {
     let body = [
         &b"{\"_msg\":\"a\"}\n{\"_msg\":\n[1]\n"[..],
         long.as_bytes(),
-        b"{\"_msg\":\"\xff\"}\n{} x\n{\"_msg\":\"b\"}\n",
+        b"{\"_msg\":\"\xff\"}\nx {}\n{\"_msg\":\"b\"}\n",
     ]
     .concat();
     JsonLines::new(&Params::default(), NOW).lines(&body, NOW, &mut out).unwrap();
@@ -101,6 +101,82 @@ fn a_bad_row_costs_itself() {
     assert_eq!(reasons[3], "4 not UTF-8 at its byte 9");
     assert!(reasons[4].starts_with("5 not a JSON object"), "{reasons:?}");
     assert_eq!(show(&mut out), "NOW Unknown a {}\nNOW Unknown b {}\n");
+}
+
+/// What came of a body of lines: the rows, and which were rejected.
+fn lines_of(
+    take: fn(&mut JsonLines, &[u8], &mut Decoded) -> Result<()>,
+    body: &[u8],
+) -> (String, Vec<String>) {
+    let mut out = Decoded::new(Limits { max_line_bytes: 60, ..Limits::default() });
+    take(&mut JsonLines::new(&Params::default(), NOW), body, &mut out).unwrap();
+    let rejected = out.rejected().first.iter().map(|r| format!("{} {}", r.index, r.reason)).collect();
+    (show(&mut out).replace("NOW Unknown ", "").replace(" {}", ""), rejected)
+}
+
+fn lines(body: &[u8]) -> (String, Vec<String>) {
+    lines_of(|rows, body, out| rows.lines(body, NOW, out), body)
+}
+
+fn whole(body: &[u8]) -> (String, Vec<String>) {
+    lines_of(|rows, body, out| rows.whole(body, NOW, out), body)
+}
+
+#[test]
+fn objects_stand_one_after_another_or_in_arrays() {
+    for body in [
+        r#"{"_msg":"a"}{"_msg":"b]},{[","l":[{}]}{"_msg":"c\\"}"#,
+        "\u{feff}{\"_msg\":\"a\"} {\"_msg\":\"b]},{[\",\"l\":[{}]}\t{\"_msg\":\"c\\\\\"}\r\n",
+        r#"[{"_msg":"a"},{"_msg":"b]},{[","l":[{}]},{"_msg":"c\\"}]"#,
+        "[\n{\"_msg\":\"a\"},\n{\"_msg\":\"b]},{[\",\"l\":[{}]},\n{\"_msg\":\"c\\\\\"}\n]\n",
+        "[{\"_msg\":\"a\"}]\n\n[]\n[{\"_msg\":\"b]},{[\",\"l\":[{}]}\n,{\"_msg\":\"c\\\\\"}]",
+    ] {
+        let expected = ("a\nb]},{[ l=[{}]\nc\\\n".to_owned(), vec![]);
+        assert_eq!(lines(body.as_bytes()), expected, "{body}");
+        assert_eq!(whole(body.as_bytes()), expected, "{body}");
+    }
+    // Their line may be longer than each of them may be.
+    let many = format!("[{}]", vec![r#"{"_msg":"m"}"#; 1_000].join(","));
+    assert_eq!(lines(many.as_bytes()), ("m\n".repeat(1_000), vec![]));
+    assert_eq!(
+        document(r#"{"msg":"a"}{"msg":"b"}"#).unwrap(),
+        "NOW Unknown a {} msg=a\nNOW Unknown b {} msg=b\n"
+    );
+}
+
+#[test]
+fn what_is_no_object_among_others_costs_itself() {
+    let long = format!(r#"[{{"_msg":"a"}},{{"_msg":"{}"}},{{"_msg":"b"}}]"#, "x".repeat(60));
+    let cut = r#"[{"_msg":"a"},{"_msg":"b"},{"_msg":"#;
+    for (body, reason) in [
+        (r#"[{"_msg":"a"},{"_msg":!},{"_msg":"b"}]"#, "1 not a JSON object: "),
+        (&long, "1 it has 71 bytes; max_line_bytes is 60"),
+        (cut, "2 not a JSON object: EOF"),
+        ("{\"_msg\":\"a\"} no {\"_msg\":\"x\"}\n{\"_msg\":\"b\"}", "1 not a JSON object: "),
+        ("[{\"_msg\":\"a\"},7]\n{\"_msg\":\"b\"}", "1 not a JSON object: "),
+        ("[2024-06-27] {\"_msg\":\"x\"}\n{\"_msg\":\"a\"}{\"_msg\":\"b\"}", "0 not a JSON object: "),
+    ] {
+        let (rows, rejected) = whole(body.as_bytes());
+        assert_eq!((&*rows, rejected.len()), ("a\nb\n", 1), "{body}: {rejected:?}");
+        assert!(rejected[0].starts_with(reason), "{body}: {rejected:?}");
+        assert_eq!(lines(body.as_bytes()), (rows, rejected), "{body}");
+    }
+    let (rows, rejected) = whole(b"{\"_msg\":\"a\"}{\"_msg\":\"\xff\"}{\"_msg\":\"b\"}");
+    assert_eq!((&*rows, &*rejected), ("a\nb\n", &["1 not UTF-8 at its byte 9".to_owned()][..]));
+}
+
+#[test]
+fn an_object_may_go_over_several_lines_of_a_whole_body() {
+    let body = b"[\n  {\n    \"_msg\": \"a\"\n  },\n  {\n    \"_msg\": \"b\"\n  }\n]\n{\"_msg\":\"c\"}";
+    assert_eq!(whole(body), ("a\nb\nc\n".to_owned(), vec![]));
+    // A line that was cut takes no other with it.
+    for cut in ["{\"_msg\":\"x", "{\"_msg\":", "[{\"_msg\":\"x\",", "{\"x\":[", "{"] {
+        for lost in 1..3 {
+            let body = format!("{}\n{{\"_msg\":\"a\"}}\n{{\"_msg\":\"b\"}}\n", vec![cut; lost].join("\n"));
+            let (rows, rejected) = whole(body.as_bytes());
+            assert_eq!((&*rows, rejected.len()), ("a\nb\n", lost), "{body}: {rejected:?}");
+        }
+    }
 }
 
 #[test]
@@ -122,6 +198,7 @@ proptest::proptest! {
             let mut rows = JsonLines::new(&Params::default(), NOW);
             let _refused_or_not = rows.document(body, NOW, &mut out);
             rows.lines(body, NOW, &mut out).unwrap();
+            rows.whole(body, NOW, &mut out).unwrap();
             show(&mut out);
         }
     }
