@@ -22,9 +22,11 @@
 //! | `limits` | how large things may be |
 //! | `marker` | which engine a directory belongs to |
 //! | `open` | opening a store with whichever engine made it |
+//! | `boxed` | a store in a box is a store |
 //! | `checkpoint` | a copy of a store gets its name when everything in it is durable |
 
 mod batch;
+mod boxed;
 mod checkpoint;
 mod engine;
 mod health;

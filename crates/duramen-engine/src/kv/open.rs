@@ -38,6 +38,7 @@ impl Default for OpenOptions {
 ///
 /// let store = kv::open(&dir, &OpenOptions::default())?; // whatever it is
 /// assert_eq!(store.get(b"k")?.unwrap(), b"v");
+/// assert!(store.scan(..)?.next()?.is_some());
 /// assert_eq!(kv::engine_of(&dir, &OpenOptions::default())?, Some(EngineKind::Log));
 /// # Ok::<(), duramen_engine::Error>(())
 /// ```
