@@ -122,6 +122,14 @@ impl fmt::Debug for WalOptions {
 }
 
 impl WalOptions {
+    /// Whether a WAL can be made with them, for who wants to know before anything is made.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] names what cannot work, and what could.
+    pub fn check(&self) -> Result<()> {
+        self.clone().checked().map(drop)
+    }
+
     /// Refuses what cannot work, and rounds lengths up to whole pages.
     pub(super) fn checked(mut self) -> Result<Self> {
         let refuse = |what: String| Err(Error::InvalidArgument(what));

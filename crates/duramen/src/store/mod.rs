@@ -78,7 +78,7 @@ pub use verify::{Damage, VerifyProgress, VerifyReport};
 use crate::entry::EntryRef;
 use crate::error::{Error, Result};
 use background::{Background, KeeperSlot, Signal, flush_at_bytes};
-use duramen_engine::wal::{Background as WalBackground, Wal, WalMetrics, WalOptions, WriteOptions};
+use duramen_engine::wal::{Wal, WalMetrics, WalOptions, WriteOptions};
 use shared::{Shared, lock};
 use snapshot::Snapshots;
 use std::ops::ControlFlow;
@@ -256,21 +256,13 @@ impl Store {
         let signal = Arc::downgrade(&self.signal);
         let options = &self.shared.options;
         let flush_at_bytes = flush_at_bytes(options);
-        let background = if options.background { WalBackground::Thread } else { WalBackground::Manual };
         let wal_options = WalOptions {
-            write_buffer_size: options.write_buffer_size,
-            max_write_buffer_number: options.max_write_buffer_number,
-            durability: options.durability,
-            // The keeper flushes it soon, durably; a sync meanwhile would only slow down everybody who logs.
-            sync_on_seal: false,
-            unload_written: true,
-            background,
             on_sealed: Some(Arc::new(move |_, bytes| {
                 if let Some(signal) = signal.upgrade() {
                     signal.sealed(bytes, flush_at_bytes);
                 }
             })),
-            ..WalOptions::default()
+            ..options.wal()
         };
         Ok(Wal::create(&self.shared.env, &self.shared.layout.wal(), wal_options)?)
     }

@@ -30,6 +30,8 @@ pub(super) fn read_only(dir: &Path, options: StoreOptions) -> Result<Store> {
 }
 
 pub(super) fn read_write(dir: &Path, options: StoreOptions) -> Result<Store> {
+    // The WAL is made with the first line: by then a program counts on its store.
+    options.wal().check()?;
     let env = options.env.clone();
     let layout = Layout::new(dir);
     refuse_key_value_store(&env, &layout)?;

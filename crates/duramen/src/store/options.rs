@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::store::Store;
 use crate::store::block_cache::BlockCache;
 use duramen_engine::io::Env;
-use duramen_engine::wal::Durability;
+use duramen_engine::wal::{Background as WalBackground, Durability, WalOptions};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -49,8 +49,8 @@ impl StoreOptions {
         self
     }
 
-    /// Bytes of a WAL segment, which is also the memtable that a flush turns into tables. Default 64 MiB,
-    /// at least 64 KiB.
+    /// Bytes of a WAL segment, which is also the memtable that a flush turns into tables. Default 64 MiB;
+    /// 64 KiB to 2 GiB.
     pub fn write_buffer_size(mut self, bytes: usize) -> Self {
         self.write_buffer_size = bytes;
         self
@@ -96,6 +96,20 @@ impl StoreOptions {
     pub fn env(mut self, env: Env) -> Self {
         self.env = env;
         self
+    }
+
+    /// How a process's WAL is to be.
+    pub(super) fn wal(&self) -> WalOptions {
+        WalOptions {
+            write_buffer_size: self.write_buffer_size,
+            max_write_buffer_number: self.max_write_buffer_number,
+            durability: self.durability,
+            // The keeper flushes it soon, durably; a sync meanwhile would only slow down everybody who logs.
+            sync_on_seal: false,
+            unload_written: true,
+            background: if self.background { WalBackground::Thread } else { WalBackground::Manual },
+            ..WalOptions::default()
+        }
     }
 
     /// Opens the store in `dir`, making it if there is none.

@@ -168,3 +168,18 @@ fn a_logger_and_its_store_are_shown_in_a_line() {
         assert!(shown.contains("dir: ") && shown.len() < 1000, "{} bytes", shown.len());
     }
 }
+
+#[test]
+fn buffers_that_cannot_be_are_refused_before_anything_is_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("logs");
+    for (options, named) in [
+        (StoreOptions::new().write_buffer_size(10), "write_buffer_size 10 "),
+        (StoreOptions::new().max_write_buffer_number(1), "max_write_buffer_number 1 "),
+    ] {
+        let refused = options.open(&dir).unwrap_err();
+        assert!(refused.to_string().contains(named), "{refused}");
+    }
+    assert!(Logger::builder(&dir).write_buffer_size(10).open().is_err());
+    assert!(!dir.exists());
+}
