@@ -45,6 +45,16 @@ pub struct HttpRequest<'a> {
     pub protocol: Option<&'a str>,
 }
 
+impl HttpRequest<'_> {
+    /// Adds its parts as fields: `method`, `path`, and `protocol` if it has one.
+    pub(crate) fn add_to(&self, entry: &mut EntryBuf) {
+        entry.field("method", self.method).field("path", self.path);
+        if let Some(protocol) = self.protocol {
+            entry.field("protocol", protocol);
+        }
+    }
+}
+
 /// Where the bracket is that stands behind a space and before a date with slashes: ` [25/Feb/2019:…`.
 pub(crate) fn before_date(line: &str) -> Option<usize> {
     let s = line.as_bytes();
@@ -237,22 +247,20 @@ impl<'a> AccessLine<'a> {
     /// Adds the parts as fields: `vhost`, `ip`, `ident`, `user`, `method`, `path`, `protocol` (or `request`
     /// if it is none of HTTP), `status` and `bytes` as numbers, `referer`, `agent`, `x_forwarded_for`, `extra.N`.
     pub fn add_to(&self, entry: &mut EntryBuf) {
-        let mut text = |name: &str, value: Option<&str>| {
+        let request = self.request.filter(|_| self.http.is_none());
+        for (name, value) in [
+            ("vhost", self.vhost),
+            ("ip", Some(self.ip)),
+            ("ident", self.ident),
+            ("user", self.user),
+            ("request", request),
+        ] {
             if let Some(value) = value {
                 entry.field(name, value);
             }
-        };
-        text("vhost", self.vhost);
-        text("ip", Some(self.ip));
-        text("ident", self.ident);
-        text("user", self.user);
-        match self.http {
-            Some(http) => {
-                text("method", Some(http.method));
-                text("path", Some(http.path));
-                text("protocol", http.protocol);
-            }
-            None => text("request", self.request),
+        }
+        if let Some(http) = self.http {
+            http.add_to(entry);
         }
         for (name, value) in [("status", self.status), ("bytes", self.bytes)] {
             if let Some(value) = value {
@@ -285,6 +293,7 @@ fn typed(text: &str) -> Value<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::fields_of;
     use duramen::EntryRef;
 
     fn read(line: &str) -> Option<String> {
@@ -293,9 +302,8 @@ mod tests {
         let mut entry = EntryBuf::default();
         parsed.add_to(entry.start(parsed.time_ns));
         let e = EntryRef::decode(entry.finish().unwrap()).unwrap();
-        let fields: Vec<_> = e.fields().map(|(name, value)| format!("{name}={value:?}")).collect();
         let before = if parsed.before.is_empty() { String::new() } else { format!("({}) ", parsed.before) };
-        Some(format!("{before}{} {}", e.time / 1_000_000_000, fields.join(" ")))
+        Some(format!("{before}{} {}", e.time / 1_000_000_000, fields_of(&e)))
     }
 
     #[test]

@@ -192,7 +192,8 @@ fn is_status(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use duramen::{EntryBuf, EntryRef};
+    use crate::testing::shown;
+    use duramen::EntryBuf;
 
     fn read(line: &str) -> Option<String> {
         // Its times are UTC whatever the zone.
@@ -200,9 +201,7 @@ mod tests {
         let parsed = parse(line, &StampParser::new(zone, 0, None))?;
         let mut entry = EntryBuf::default();
         parsed.add_to(entry.start(parsed.time_ns));
-        let e = EntryRef::decode(entry.finish().unwrap()).unwrap();
-        let fields: Vec<_> = e.fields().map(|(name, value)| format!("{name}={value:?}")).collect();
-        Some(format!("{} {}", e.time / 1_000_000, fields.join(" ")))
+        Some(shown(&mut entry))
     }
 
     #[test]

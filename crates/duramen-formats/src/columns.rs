@@ -307,7 +307,7 @@ impl<'a> Iterator for Words<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use duramen::EntryRef;
+    use crate::testing::shown;
 
     fn read(header: &str, line: &str) -> Option<String> {
         let mut said = Header::default();
@@ -320,9 +320,7 @@ mod tests {
             let parsed = header.parse(line, &stamps)?;
             let mut entry = EntryBuf::default();
             parsed.add_to(entry.start(parsed.time_ns.unwrap_or(0)).level(parsed.level.unwrap_or_default()));
-            let e = EntryRef::decode(entry.finish().unwrap()).unwrap();
-            let fields: Vec<_> = e.fields().map(|(name, value)| format!("{name}={value:?}")).collect();
-            Some(format!("{} {}", e.time / 1_000_000, fields.join(" ")))
+            Some(shown(&mut entry))
         };
         assert_eq!(show(&said), show(&fed.header()), "in pieces as in lines");
         show(&said)

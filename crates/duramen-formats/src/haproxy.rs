@@ -99,10 +99,7 @@ impl ProxyLine<'_> {
         entry.field("bytes", Value::Number(without_plus(self.bytes)));
         entry.field("termination_state", self.termination);
         if let Some(request) = self.request {
-            entry.field("method", request.method).field("path", request.path);
-            if let Some(protocol) = request.protocol {
-                entry.field("protocol", protocol);
-            }
+            request.add_to(entry);
         }
     }
 }
@@ -110,15 +107,13 @@ impl ProxyLine<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use duramen::EntryRef;
+    use crate::testing::shown;
 
     fn read(line: &str) -> Option<String> {
         let parsed = parse(line, &StampParser::new(jiff::tz::TimeZone::UTC, 0, None))?;
         let mut entry = EntryBuf::default();
         parsed.add_to(entry.start(parsed.time_ns));
-        let e = EntryRef::decode(entry.finish().unwrap()).unwrap();
-        let fields: Vec<_> = e.fields().map(|(name, value)| format!("{name}={value:?}")).collect();
-        Some(format!("{}|{} {}", parsed.before, e.time / 1_000_000, fields.join(" ")))
+        Some(format!("{}|{}", parsed.before, shown(&mut entry)))
     }
 
     #[test]

@@ -52,6 +52,8 @@ mod roles;
 pub mod rules;
 mod squid;
 pub mod syslog;
+#[cfg(test)]
+mod testing;
 pub mod time;
 mod words;
 

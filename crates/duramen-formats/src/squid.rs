@@ -50,15 +50,14 @@ pub(crate) fn parse<'a>(line: &'a str, stamps: &StampParser) -> Option<WordsLine
 #[cfg(test)]
 mod tests {
     use super::*;
-    use duramen::{EntryBuf, EntryRef};
+    use crate::testing::shown;
+    use duramen::EntryBuf;
 
     fn read(line: &str) -> Option<String> {
         let parsed = parse(line, &StampParser::new(jiff::tz::TimeZone::UTC, 0, None))?;
         let mut entry = EntryBuf::default();
         parsed.add_to(entry.start(parsed.time_ns));
-        let e = EntryRef::decode(entry.finish().unwrap()).unwrap();
-        let fields: Vec<_> = e.fields().map(|(name, value)| format!("{name}={value:?}")).collect();
-        Some(format!("{}|{} {}", parsed.before, e.time / 1_000_000, fields.join(" ")))
+        Some(format!("{}|{}", parsed.before, shown(&mut entry)))
     }
 
     #[test]

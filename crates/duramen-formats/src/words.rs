@@ -46,12 +46,7 @@ impl WordsLine<'_> {
                 }
                 Some("request") if word.trim_matches(['-', ' ']).is_empty() => {}
                 Some("request") => match http(word) {
-                    Some(request) => {
-                        entry.field("method", request.method).field("path", request.path);
-                        if let Some(protocol) = request.protocol {
-                            entry.field("protocol", protocol);
-                        }
-                    }
+                    Some(request) => request.add_to(entry),
                     None => _ = entry.field("request", word),
                 },
                 Some(name) => match name.split_once('/').zip(word.split_once('/')) {

@@ -1,6 +1,7 @@
 //! Lines of all kinds.
 
 use super::*;
+use crate::testing::fields_of;
 use duramen::EntryRef;
 use jiff::tz::TimeZone;
 
@@ -11,9 +12,8 @@ fn read(line: &str) -> Option<String> {
     let mut entry = EntryBuf::default();
     parsed.add_to(entry.start(0), &mut Names::new());
     let e = EntryRef::decode(entry.finish().unwrap()).unwrap();
-    let fields: Vec<_> = e.fields().map(|(name, value)| format!("{name}={value:?}")).collect();
     let time = parsed.time_ns.map(|ns| ns / 1_000_000_000);
-    Some(format!("{time:?} {:?} {} | {}", parsed.level(), fields.join(" "), parsed.message))
+    Some(format!("{time:?} {:?} {} | {}", parsed.level(), fields_of(&e), parsed.message))
 }
 
 #[test]
