@@ -31,7 +31,11 @@ pub unsafe extern "C" fn duramen_open(
         // SAFETY: as the caller says.
         unsafe { logger.write(std::ptr::null_mut()) };
         // SAFETY: as the caller says.
-        let opened = unsafe { builder(dir, options) }?.open()?;
+        let opened = unsafe { builder(dir, options) }?.open().map_err(|e| match e {
+            // Found before anything is made, as what is wrong with other options.
+            duramen::Error::Engine(duramen_engine::Error::InvalidArgument(why)) => Failure::Invalid(why),
+            other => other.into(),
+        })?;
         // SAFETY: as the caller says.
         unsafe { logger.write(Box::into_raw(Box::new(opened))) };
         Ok(())

@@ -326,13 +326,6 @@ pub(crate) unsafe fn builder(dir: *const c_char, options: *const Options) -> Res
         builder = builder.max_message_bytes(options.max_message_bytes);
     }
     if options.write_buffer_size != 0 {
-        // The store would say so, too, but only once it is made.
-        if !(64 << 10..=2 << 30).contains(&(options.write_buffer_size as u64)) {
-            let bytes = options.write_buffer_size;
-            return Err(Failure::Invalid(format!(
-                "a write_buffer_size of {bytes} bytes: it is 64 KiB to 2 GiB"
-            )));
-        }
         builder = builder.write_buffer_size(options.write_buffer_size);
     }
     Ok(builder)
