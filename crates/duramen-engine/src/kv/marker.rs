@@ -16,8 +16,8 @@ use crate::{Error, Result};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The marker's file name.
-pub(crate) const FILE_NAME: &str = "ENGINE";
+/// The file that tells which engine a directory belongs to: what has none is no key-value store.
+pub const FILE_NAME: &str = "ENGINE";
 /// The first bytes of a marker.
 pub(crate) const MAGIC: &[u8; 8] = b"DURA\rENG";
 const VERSION: u32 = 1;

@@ -48,6 +48,7 @@ pub use health::{Damage, KeySpan, Progress, RepairOptions, RepairReport, VerifyR
 pub(crate) use health::{is_live, lock_to_repair};
 pub use limits::{MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub(crate) use limits::{check_key, check_value};
+pub use marker::FILE_NAME as MARKER_FILE_NAME;
 pub use open::{OpenOptions, engine_of, open, open_read_only};
 pub use prefix::shared_len;
 pub(crate) use prefix::{cmp_keys, prefix8, prefix16, same_keys};

@@ -148,8 +148,8 @@ impl Store {
     /// Opens the store in `dir` with the default [`StoreOptions`], making it, and the directory, if missing.
     ///
     /// # Errors
-    /// [`Error::NotAStore`] if the directory holds something else; the engine's for what the file system
-    /// said, for damage in the manifest, and for a store made by a newer version.
+    /// [`Error::NotAStore`] if the directory holds something else; the engine's for options that cannot be, before anything is
+    /// made, for what the file system said, for damage in the manifest, and for a store made by a newer version.
     pub fn open(dir: impl AsRef<Path>) -> Result<Self> {
         StoreOptions::default().open(dir)
     }

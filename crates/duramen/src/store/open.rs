@@ -10,6 +10,7 @@ use super::snapshot::Snapshots;
 use crate::error::{Error, Result};
 use duramen_engine::Error as EngineError;
 use duramen_engine::io::Env;
+use duramen_engine::kv::MARKER_FILE_NAME;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -98,7 +99,7 @@ fn manifest_exists(env: &Env, layout: &Layout) -> Result<bool> {
 /// Refuses a directory of the engine's key-value stores: its manifest and WAL are of the same form, and would be taken for
 /// a store's own, whose keeper flushes segments and removes tables.
 fn refuse_key_value_store(env: &Env, layout: &Layout) -> Result<()> {
-    let marker = layout.root().join("ENGINE");
+    let marker = layout.root().join(MARKER_FILE_NAME);
     // What cannot be looked for is told below.
     if !env.fs.exists(&marker).unwrap_or(false) {
         return Ok(());

@@ -10,7 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::render::escape::push_safe_line;
 use crate::render::units::{bytes, counted};
 use duramen_engine::io::Env;
-use duramen_engine::kv::Damage;
+use duramen_engine::kv::{Damage, MARKER_FILE_NAME};
 use std::io::Write;
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &EngineArgs, env: &Env, interrupt: &Interrupt) -> Outcom
 /// Sends who means a log store to where that is looked after.
 fn refuse_log_store(env: &Env, dir: &Path) -> Result<(), Failure> {
     let has = |name: &str| env.fs.exists(&dir.join(name)).unwrap_or(false);
-    if has("ENGINE") || has("sst") || !(has("MANIFEST") && has("wal")) {
+    if has(MARKER_FILE_NAME) || has("sst") || !(has("MANIFEST") && has("wal")) {
         return Ok(());
     }
     let dir = dir.display();
