@@ -1,7 +1,9 @@
 //! What a query sees of a store: blocks of rows, each a set of columns that are decoded when asked for.
 
 use crate::column::{Column, Order};
-pub use crate::columnar::{BlockStreams, FewValues, TableLabel, TableStreams, TimeCounts};
+pub use crate::columnar::{
+    BlockStreams, FewValues, PagedColumn, Place, TableLabel, TableStreams, TimeCounts,
+};
 use crate::error::Result;
 use crate::store::some_rows::SomeRows;
 use crate::token::is_word_char;
@@ -257,6 +259,13 @@ pub trait Block: Send + Sync + Debug {
     }
     /// A field's values, `_msg`, `level` and `_stream` included; `None` when no row has the field.
     fn column(&self, name: &str) -> Result<Option<Arc<Column>>>;
+    /// The same page by page, for whoever goes through rows in order and needs each text only for a while: through all, or through
+    /// some, and what leads to the pages stays in memory for the next ones. `None` if the values are there already, or do not lie
+    /// on pages: [`Block::column`] has them.
+    fn column_on_pages(&self, name: &str, is_for_all: bool) -> Result<Option<PagedColumn>> {
+        let _unknown = (name, is_for_all);
+        Ok(None)
+    }
     /// Whether a row of the block may have, in this field, all these words. `false` is certain, `true` is
     /// not. Each word is the [`crate::token::hash`] of a whole word.
     fn may_contain_words(&self, name: &str, words: &[u64]) -> Result<bool>;

@@ -148,6 +148,18 @@ pub enum Kinds {
     PerSlot(Vec<u8>),
 }
 
+impl Kinds {
+    /// The kind of the value in a slot.
+    pub fn at(&self, slot: usize) -> ValueKind {
+        match self {
+            Self::All(kind) => *kind,
+            Self::PerSlot(kinds) => {
+                kinds.get(slot).and_then(|&k| ValueKind::from_u8(k)).unwrap_or(ValueKind::String)
+            }
+        }
+    }
+}
+
 impl ColumnData {
     /// The code of a row without the field.
     pub const ABSENT: u32 = u32::MAX;
@@ -226,12 +238,7 @@ impl Column {
 
     /// The kind of the value in a slot.
     pub fn kind_at(&self, slot: usize) -> ValueKind {
-        match &self.kinds {
-            Kinds::All(kind) => *kind,
-            Kinds::PerSlot(kinds) => {
-                kinds.get(slot).and_then(|&k| ValueKind::from_u8(k)).unwrap_or(ValueKind::String)
-            }
-        }
+        self.kinds.at(slot)
     }
 }
 

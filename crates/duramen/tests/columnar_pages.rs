@@ -81,6 +81,33 @@ fn texts_on_pages_come_back() {
     }
 }
 
+#[test]
+fn pages_are_read_one_by_one() {
+    for written in [Written::Compressed, Written::AsSymbols] {
+        let rows = rows(written);
+        let (chunks, encoded) = encoded(&rows);
+        let chunks = Arc::new(chunks);
+        let open = || TableBlock::open(chunks.clone(), encoded.directory, &[]).unwrap();
+        for block in [open(), open().unordered()] {
+            for name in ["same", "mixed"] {
+                let on_pages = columnar_common::read_pages(&block, name).unwrap().unwrap();
+                let column = block.column(name).unwrap().unwrap();
+                for (row, on_page) in on_pages.iter().enumerate() {
+                    let mut digits = IntText::default();
+                    let slot = column.slot(row);
+                    let text = column.text_at(slot, &mut digits).map(|text| (text, column.kind_at(slot)));
+                    let on_page = on_page.as_ref().map(|(text, kind)| (&**text, *kind));
+                    assert!(on_page == text, "{name}, row {row}");
+                }
+                assert!(block.column_on_pages(name, true).unwrap().is_none(), "it is there now");
+            }
+            for name in ["app", "_msg", "_stream", "nowhere"] {
+                assert!(block.column_on_pages(name, true).unwrap().is_none(), "{name}");
+            }
+        }
+    }
+}
+
 /// How many chunks are three empty streams, and text of this method.
 fn pages_of_method(chunks: &Chunks, method: u8) -> usize {
     chunks.chunks.iter().filter(|chunk| chunk.starts_with(&[0, 0, 0, 0, 0, 0, 0, 0, 0, method])).count()
@@ -148,7 +175,8 @@ fn a_page_with_wrong_bytes_is_refused() {
     let rows = rows(Written::Compressed);
     let (chunks, encoded) = encoded(&rows);
     let all = vec![u64::MAX; ROWS.div_ceil(64) as usize];
-    let last = &rows.rows()[ROWS as usize - 1].entry.message.as_bytes()[..64];
+    let last_message = rows.rows()[ROWS as usize - 1].entry.message.as_bytes();
+    let last = &last_message[..64];
     // The last page of the messages, not compressed.
     let is_it = |chunk: &[u8]| chunk.windows(last.len()).any(|part| part == last);
     let plain = |chunk: &Vec<u8>| columnar_common::plainly(chunk).filter(|plain| is_it(plain));
@@ -162,14 +190,19 @@ fn a_page_with_wrong_bytes_is_refused() {
     let is_refused = |page: Vec<u8>| {
         let is_corruption = |error: duramen::Error| error.is_corruption();
         let whole = open(page.clone()).column("_msg").err().is_some_and(is_corruption);
-        let some = open(page).column_at("_msg", &all).err().is_some_and(is_corruption);
-        assert_eq!(whole, some);
+        let some = open(page.clone()).column_at("_msg", &all).err().is_some_and(is_corruption);
+        let one_by_one = columnar_common::read_pages(&open(page), "same").err().is_some_and(is_corruption);
+        assert_eq!((whole, whole), (some, one_by_one));
         whole
     };
     assert!(!is_refused(page.clone()), "what is not compressed is read, too");
     let mut no_utf8 = page.clone();
     *no_utf8.last_mut().unwrap() = 0xff;
     assert!(is_refused(no_utf8), "no UTF-8");
+    let mut cut = page.clone();
+    let end = cut.len() - last_message.len();
+    cut[end - 1..=end].copy_from_slice("ö".as_bytes());
+    assert!(is_refused(cut), "a character that is half of one text, half of the next");
     assert!(is_refused(page[..page.len() - 1].to_vec()), "cut off");
     assert!(is_refused(chunks.chunks[at - 1].clone()), "another page");
     let mut unknown = page;

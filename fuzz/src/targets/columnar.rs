@@ -47,6 +47,11 @@ pub fn run(input: &[u8]) {
         let _any = (block.may_contain_words(name, &[token::hash("error"), 1]), block.int_range(name));
         let _lens = (block.lengths(name, LengthUnit::Bytes), block.lengths(name, LengthUnit::Chars));
         let _any = block.column_at(name, &[5]);
+        if let Ok(Some(column)) = block.column_on_pages(name, true) {
+            let _texts: Vec<_> = (0..column.pages()).map(|page| column.read(page, Vec::new())).collect();
+            let _places: Vec<_> =
+                (0..block.rows()).map(|row| column.place(column.order().slot(row))).collect();
+        }
         if let Ok(Some(column)) = block.column(name) {
             assert_eq!(column.rows, block.rows());
             for row in 0..block.rows() {

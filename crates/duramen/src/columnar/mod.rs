@@ -33,6 +33,7 @@
 //! | `grams` | what may be in the midst of its words |
 //! | `chosen` | which values of a sequence are decoded: all, or some |
 //! | `texts` | many texts in one buffer |
+//! | `paged` | a column of texts that is read page by page |
 //! | `bytes` | variable-length integers, bounds-checked reading |
 
 mod bitpack;
@@ -49,6 +50,7 @@ mod keyed;
 mod labels;
 mod leaf;
 mod memory;
+mod paged;
 mod presence;
 mod references;
 mod repeats;
@@ -72,6 +74,7 @@ pub(crate) use filter::{WordFilter, one_of_each_part, part_of as filter_part, pa
 pub(crate) use labels::{StreamTable, are_wanted, texts};
 pub use memory::MemoryBlock;
 pub(crate) use memory::{field_names, plain_column};
+pub use paged::{PagedColumn, Place};
 pub use table::TableBlock;
 pub(crate) use table::{Forgotten, PartId, QueryClock};
 #[cfg(any(test, feature = "fuzzing"))]

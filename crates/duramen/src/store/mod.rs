@@ -374,7 +374,8 @@ impl Store {
 
     /// Calls `each` with every entry from `min_time` to `max_time` (ns since the epoch, both included), in
     /// order of time and then as they were written, until it breaks. Blocks are decoded on up to four threads, as many as
-    /// there are processors, some before their entries are due; each takes up to some 32 MiB of memory until they were.
+    /// there are processors, some before their entries are due; each takes up to some 32 MiB of memory until they were, long free
+    /// text only some 2 MiB, and as much stays for the next scan.
     ///
     /// # Errors
     /// As [`Store::snapshot`]; damage in a table.
@@ -384,7 +385,9 @@ impl Store {
         max_time: i64,
         each: &mut dyn FnMut(&ScanRow<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        scan::scan(&self.snapshot()?, &*self.snapshots.shared().env.clock, min_time, max_time, each)
+        let blocks = self.snapshot()?.blocks(min_time, max_time);
+        let clock = &*self.snapshots.shared().env.clock;
+        scan::scan(blocks, clock, self.snapshots.page_buffers(), (min_time, max_time), each)
     }
 
     /// Follows what is appended from now on, by any process.

@@ -13,6 +13,7 @@ use crate::store::live::{LiveCache, LiveSegments, Prefix};
 use crate::store::pin::{Pin, Pins};
 use crate::store::readers::Generation;
 use crate::store::rows::RowSet;
+use crate::store::scan::Buffers;
 use crate::store::shared::{Shared, lock};
 use crate::store::size::Counted;
 use crate::store::source::{KEY_PREFIX, SourcePosition, keep_furthest};
@@ -36,6 +37,7 @@ pub(crate) struct Snapshots {
     tables: Arc<TableCache>,
     live: LiveCache,
     counted: Counted,
+    page_buffers: Buffers,
 }
 
 /// How much memory a store's own cache of blocks has.
@@ -69,6 +71,7 @@ impl Snapshots {
             tables,
             live: LiveCache::default(),
             counted: Counted::default(),
+            page_buffers: Buffers::default(),
         })
     }
 
@@ -100,6 +103,11 @@ impl Snapshots {
 
     pub(crate) fn counted(&self) -> &Counted {
         &self.counted
+    }
+
+    /// For scans.
+    pub(crate) fn page_buffers(&self) -> &Buffers {
+        &self.page_buffers
     }
 
     pub(crate) fn tables(&self) -> &Arc<TableCache> {

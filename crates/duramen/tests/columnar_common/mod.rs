@@ -1,7 +1,7 @@
 //! Rows to try, chunks in memory, and the comparison of what went in with what comes out.
 #![allow(dead_code)]
 
-use duramen::block::{Block, Found, LengthUnit, Needle, Run, Word};
+use duramen::block::{Block, Found, LengthUnit, Needle, Place, Run, Word};
 use duramen::column::{IntText, bit};
 use duramen::columnar::{BlockEncoder, EncodeOptions, MemoryBlock, Row, TableBlock};
 use duramen::{EntryBuf, EntryRef, Level, Value, ValueKind, gram, label_text, token};
@@ -502,6 +502,26 @@ fn read_flipped(
     }
 }
 
+/// What each row has in a column.
+pub type Values = Vec<Option<(String, ValueKind)>>;
+
+/// The texts and kinds of a column that lies on pages, read one page after another; `None` if it does not.
+pub fn read_pages(block: &dyn Block, name: &str) -> duramen::Result<Option<Values>> {
+    let Some(column) = block.column_on_pages(name, true)? else { return Ok(None) };
+    // A buffer that was in use.
+    let texts = (0..column.pages()).map(|page| column.read(page, vec![7; page * 100_000]));
+    let texts = texts.collect::<duramen::Result<Vec<String>>>()?;
+    let text = |row| {
+        let slot = column.order().slot(row);
+        let text = match column.place(slot)? {
+            Place::Empty => "",
+            Place::On(page, bytes) => texts.get(page)?.get(bytes)?,
+        };
+        Some((text.to_owned(), column.kind_at(slot)))
+    };
+    Ok(Some((0..block.rows()).map(text).collect()))
+}
+
 pub fn read_all(block: &TableBlock) {
     let _ = block.identity(0);
     let _ = block.times();
@@ -530,6 +550,7 @@ pub fn read_all(block: &TableBlock) {
                 let _ = column.kind_at(column.slot(row));
             }
         }
+        let _ = read_pages(block, name);
         if let Ok(Some(column)) = block.column(name) {
             for row in 0..block.rows() {
                 let _ = column.text(row, &mut digits);

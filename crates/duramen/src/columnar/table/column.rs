@@ -153,11 +153,10 @@ impl TableBlock {
             }
             _ => (rows, self.order()?.clone(), Chosen::all(entry.count), whole_map),
         };
-        let mut kinds = Kinds::All(entry.kind.and_then(ValueKind::from_u8).unwrap_or_default());
+        let mut kinds = spread_kinds(entry, Vec::new(), None, 0);
         let mut take_kinds = |part: &mut Part<'_>| -> Result<()> {
             if entry.kind.is_none() {
-                let stored = chosen.of(kinds_of(entry, part)?.to_vec());
-                kinds = Kinds::PerSlot(spread(stored, map.map(Vec::as_slice), slots));
+                kinds = spread_kinds(entry, chosen.of(kinds_of(entry, part)?.to_vec()), map, slots);
             }
             Ok(())
         };
@@ -234,6 +233,19 @@ pub(super) fn kinds_of<'a>(entry: &ColumnEntry, part: &mut Part<'a>) -> Result<&
     Ok(stored)
 }
 
+/// The kinds of the values in slots, of which those with one are `stored`, if they are not all of one.
+pub(super) fn spread_kinds(
+    entry: &ColumnEntry,
+    stored: Vec<u8>,
+    map: Option<&Vec<u64>>,
+    slots: usize,
+) -> Kinds {
+    match entry.kind {
+        Some(kind) => Kinds::All(ValueKind::from_u8(kind).unwrap_or_default()),
+        None => Kinds::PerSlot(spread(stored, map.map(Vec::as_slice), slots)),
+    }
+}
+
 /// The slots that have a value.
 pub(super) fn slots_of(map: Option<&Vec<u64>>, rows: usize) -> Vec<u32> {
     (0..rows).filter(|&slot| map.is_none_or(|map| bit(map, slot))).map(|slot| slot as u32).collect()
@@ -300,23 +312,23 @@ fn dictionary(values: Texts, codes: Vec<u32>, map: Option<&Vec<u64>>, rows: usiz
 
 fn texts(texts: Texts, map: Option<&Vec<u64>>, rows: usize) -> Result<ColumnData> {
     let text = String::from_utf8(texts.bytes).map_err(|_| bad("a text is not UTF-8"))?;
-    let ends = match map {
-        None => texts.ends,
-        Some(map) => {
-            let mut ends = Vec::with_capacity(map.len() * 64);
-            let mut next = texts.ends.iter();
-            let mut end = 0;
-            for &word in map {
-                for i in 0..64 {
-                    if word >> i & 1 == 1 {
-                        end = next.next().copied().unwrap_or(end);
-                    }
-                    ends.push(end);
-                }
+    Ok(ColumnData::Text { text, ends: ends_of_slots(texts.ends, map, rows), present: map.cloned() })
+}
+
+/// Where the text of each slot ends, from where those end that there are.
+pub(super) fn ends_of_slots(of_texts: Vec<u32>, map: Option<&Vec<u64>>, rows: usize) -> Vec<u32> {
+    let Some(map) = map else { return of_texts };
+    let mut ends = Vec::with_capacity(map.len() * 64);
+    let mut next = of_texts.iter();
+    let mut end = 0;
+    for &word in map {
+        for i in 0..64 {
+            if word >> i & 1 == 1 {
+                end = next.next().copied().unwrap_or(end);
             }
-            ends.truncate(rows);
-            ends
+            ends.push(end);
         }
-    };
-    Ok(ColumnData::Text { text, ends, present: map.cloned() })
+    }
+    ends.truncate(rows);
+    ends
 }

@@ -18,6 +18,7 @@ use super::filter::WordFilter;
 use super::grams::GramFilter;
 use super::labels::{LabelSet, StreamTable};
 use super::leaf;
+use super::paged::PagedColumn;
 use super::presence;
 use super::streams::{Bundle, Part};
 use super::structure::{self, Identities, level_of};
@@ -392,6 +393,10 @@ impl Block for TableBlock {
             Some(column) => Ok(Some(Arc::new(column))),
             None => Ok(stored.cloned()),
         }
+    }
+
+    fn column_on_pages(&self, name: &str, is_for_all: bool) -> Result<Option<PagedColumn>> {
+        self.paged_column(name, is_for_all)
     }
 
     fn may_contain_words(&self, name: &str, words: &[u64]) -> Result<bool> {

@@ -2,17 +2,67 @@
 
 use super::super::bytes::bad;
 use super::super::chosen::Chosen;
-use super::super::directory::Location;
+use super::super::directory::{Form, Location};
 use super::super::leaf;
+use super::super::paged::{Page, PagedColumn};
 use super::super::streams::{Bundle, Part, read_text_into};
 use super::super::symbols::SymbolTable;
 use super::super::texts::Texts;
 use super::TableBlock;
+use super::column::{ends_of_slots, kinds_of, spread_kinds};
 use crate::error::Result;
 use duramen_engine::memory;
 use duramen_engine::sstable::ChunkHandle;
 
+/// How many bytes there are on all pages.
+fn len_of(pages: &[Location]) -> usize {
+    pages.iter().map(|page| page.lens[3]).sum()
+}
+
+/// Where each of `count` texts on pages ends, and the symbols that these may be in; of their part, what comes before was read.
+fn ends_and_symbols(
+    pages: &[Location],
+    part: &mut Part<'_>,
+    count: usize,
+) -> Result<(Vec<u32>, Option<SymbolTable>)> {
+    let ends = leaf::paged_ends(part, count, len_of(pages))?;
+    let mut page_end = 0;
+    for page in pages {
+        page_end += page.lens[3] as u32;
+        ends.binary_search(&page_end).map_err(|_| bad("a text lies on two pages"))?;
+    }
+    let table = part.text.rest();
+    let symbols = if table.is_empty() { None } else { Some(SymbolTable::read(table)?) };
+    Ok((ends, symbols))
+}
+
 impl TableBlock {
+    /// [`crate::block::Block::column_on_pages`].
+    pub(super) fn paged_column(&self, name: &str, is_for_all: bool) -> Result<Option<PagedColumn>> {
+        let number = self.number_of(name).filter(|_| !self.has_label(name));
+        let Some(i) = number.filter(|&i| self.columns[i].peek().is_none()) else { return Ok(None) };
+        let entry = &self.directory.columns[i];
+        let Form::Texts { at, pages, .. } = &entry.form else { return Ok(None) };
+        if pages.is_empty() {
+            return Ok(None);
+        }
+        let (map, rows) = (self.map_of(entry)?, self.directory.rows);
+        let (kinds, ends, symbols) = self.with_part(at, is_for_all, |part| {
+            let kinds = spread_kinds(entry, kinds_of(entry, part)?.to_vec(), map, rows);
+            let (ends, symbols) = ends_and_symbols(pages, part, entry.count)?;
+            Ok((kinds, ends, symbols))
+        })?;
+        Ok(Some(PagedColumn {
+            kinds,
+            order: self.order()?.clone(),
+            ends: ends_of_slots(ends, map, rows),
+            present: map.cloned(),
+            pages: Page::all(pages, &self.directory.bundles),
+            symbols,
+            source: self.source.clone(),
+        }))
+    }
+
     /// The chosen texts of a column that has pages; of its part, what comes before the lengths was read.
     pub(super) fn texts_on_pages(
         &self,
@@ -20,18 +70,10 @@ impl TableBlock {
         part: &mut Part<'_>,
         chosen: Chosen<'_>,
     ) -> Result<Texts> {
-        let of_all = pages.iter().map(|page| page.lens[3]).sum();
-        let ends = leaf::paged_ends(part, chosen.count(), of_all)?;
-        let mut page_end = 0;
-        for page in pages {
-            page_end += page.lens[3] as u32;
-            ends.binary_search(&page_end).map_err(|_| bad("a text lies on two pages"))?;
-        }
-        let table = part.text.rest();
-        let symbols = if table.is_empty() { None } else { Some(SymbolTable::read(table)?) };
+        let (ends, symbols) = ends_and_symbols(pages, part, chosen.count())?;
         let symbols = symbols.as_ref();
         let Some(numbers) = chosen.numbers() else {
-            let bytes = self.all_pages(pages, symbols, of_all)?;
+            let bytes = self.all_pages(pages, symbols, len_of(pages))?;
             leaf::check_ends(&bytes, &ends)?;
             return Ok(Texts { bytes, ends });
         };

@@ -21,7 +21,7 @@ use crate::store::layout::{Layout, day_name, day_of};
 use crate::store::origins::{ORIGINS_PROPERTY, Origins};
 use crate::store::put_back::Aside;
 use crate::store::retention::{Classifier, Retention, expiry, plan};
-use crate::store::scan::{ScanRow, scan_blocks};
+use crate::store::scan::{Buffers, ScanRow, scan};
 use crate::store::shared::Shared;
 use crate::store::table_blocks::TableBlockHandle;
 use crate::store::table_facts::{BlockFacts, KnownTable, TableFacts, time_of};
@@ -246,7 +246,8 @@ impl Keeper {
     }
 
     fn scan(&self, blocks: Vec<Arc<dyn BlockHandle>>, each: &mut dyn FnMut(&ScanRow<'_>)) -> Result<()> {
-        scan_blocks(blocks, &*self.shared.env.clock, (i64::MIN, i64::MAX), &mut |row| {
+        let all = (i64::MIN, i64::MAX);
+        scan(blocks, &*self.shared.env.clock, &Buffers::default(), all, &mut |row| {
             each(row);
             ControlFlow::Continue(())
         })
