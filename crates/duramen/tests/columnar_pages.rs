@@ -82,6 +82,43 @@ fn texts_on_pages_come_back() {
 }
 
 #[test]
+fn texts_on_pages_are_looked_through() {
+    let rows = rows(Written::AsSymbols);
+    let (chunks, encoded) = encoded(&rows);
+    let chunks = Arc::new(chunks);
+    let open = || TableBlock::open(chunks.clone(), encoded.directory, &[]).unwrap();
+    let all = vec![u64::MAX; ROWS.div_ceil(64) as usize];
+    let mut some = vec![0; all.len()];
+    some[1] = 0x5000_0000_0000_0a0f;
+    for (wanted, reads_all) in [(all, true), (some, false), (vec![], false)] {
+        for name in ["same", "mixed"] {
+            let block = open();
+            let column = open().column(name).unwrap().unwrap();
+            let mut expected = Vec::new();
+            for row in (0..block.rows()).filter(|&row| duramen::column::bit(&wanted, row)) {
+                let text = column.text(row, &mut IntText::default()).map(str::to_owned);
+                expected.extend(text.map(|text| (column.slot(row), text)));
+            }
+            expected.sort_unstable();
+            // What leads to slots is read for other fields, too.
+            block.times().unwrap();
+            chunks.reads.lock().unwrap().clear();
+            let mut seen = Vec::new();
+            let order = block.look_through(name, &wanted, "", &mut |slot, text| {
+                seen.push((slot, text.to_owned()));
+            });
+            let order = order.unwrap().unwrap();
+            assert!((0..block.rows()).all(|row| order.slot(row) == column.slot(row)));
+            assert!(seen == expected, "{name}");
+            let reads = chunks.reads.lock().unwrap().len();
+            assert!(if reads_all { reads > 10 } else { reads < 6 }, "{reads} of {name}");
+            // Who comes again gets them all, to keep.
+            assert!(block.look_through(name, &wanted, "", &mut |_, _| ()).unwrap().is_none());
+        }
+    }
+}
+
+#[test]
 fn pages_are_read_one_by_one() {
     for written in [Written::Compressed, Written::AsSymbols] {
         let rows = rows(written);

@@ -1,10 +1,12 @@
 //! Looking through texts that are put together for that, and not kept.
 
+use super::super::bytes::bad;
 use super::super::directory::Form;
+use super::super::paged::Place;
 use super::super::streams::Part;
 use super::TableBlock;
 use super::column::{kinds_of, slots_of};
-use crate::column::{Order, bit};
+use crate::column::{Order, bit, set_bits};
 use crate::error::Result;
 use std::sync::Arc;
 
@@ -20,8 +22,11 @@ impl TableBlock {
         let Some(i) = self.number_of(name).filter(|_| !self.has_label(name)) else { return Ok(None) };
         let entry = &self.directory.columns[i];
         let Form::Texts { at, pages, .. } = &entry.form else { return Ok(None) };
-        if !pages.is_empty() || !self.columns[i].spare(&self.clock) {
+        if !self.columns[i].spare(&self.clock) {
             return Ok(None);
+        }
+        if !pages.is_empty() {
+            return self.see_pages(name, rows, see);
         }
         let bundle = self.bundle_of(at, true)?;
         if self.see_texts(i, &mut bundle.part(&at.starts, &at.lens)?, (rows, start), see)? {
@@ -31,6 +36,48 @@ impl TableBlock {
         self.columns[i]
             .get_or_make(&self.clock, || self.decode_column(i, None, 0, Some(bundle)).map(Arc::new))?;
         Ok(None)
+    }
+
+    /// Calls `see` with the texts in these rows of a column that has pages. One page is there at a time.
+    fn see_pages(&self, name: &str, rows: &[u64], see: &mut dyn FnMut(usize, &str)) -> Result<Option<Order>> {
+        let Some(column) = self.paged_column(name, true)? else { return Ok(None) };
+        let wanted = self.slots_of_rows(rows)?;
+        let places =
+            || set_bits(&wanted).filter_map(|slot| Some((slot as usize, column.place(slot as usize)?)));
+        let mut needed = vec![false; column.pages()];
+        for (_, place) in places() {
+            if let Place::On(page, _) = place
+                && let Some(needed) = needed.get_mut(page)
+            {
+                *needed = true;
+            }
+        }
+        column.will_read((0..column.pages()).filter(|&page| needed[page]));
+        let (mut read, mut text) = (None, String::new());
+        for (slot, place) in places() {
+            match place {
+                Place::Empty => see(slot, ""),
+                Place::On(page, bytes) => {
+                    if read != Some(page) {
+                        text = column.read(page, text.into_bytes())?;
+                        read = Some(page);
+                    }
+                    see(slot, text.get(bytes).ok_or_else(|| bad("a text lies on two pages"))?);
+                }
+            }
+        }
+        Ok(Some(column.order().clone()))
+    }
+
+    /// The slots of rows, one bit each.
+    fn slots_of_rows(&self, rows: &[u64]) -> Result<Vec<u64>> {
+        let (all, order) = (self.directory.rows, self.order()?);
+        let mut wanted = vec![0u64; all.div_ceil(64)];
+        for row in (0..all).filter(|&row| bit(rows, row)) {
+            let slot = order.slot(row);
+            wanted[slot / 64] |= 1 << (slot % 64);
+        }
+        Ok(wanted)
     }
 
     /// Calls `see` with the texts of column `i` in these rows, as far as who looks for `start` needs them. Nobody is called, and it
@@ -45,12 +92,8 @@ impl TableBlock {
         let entry = &self.directory.columns[i];
         let _kinds = kinds_of(entry, part)?;
         let Some(outline) = self.outline(i, part)? else { return Ok(false) };
-        let (all, map, order) = (self.directory.rows, self.map_of(entry)?, self.order()?);
-        let mut wanted = vec![0u64; all.div_ceil(64)];
-        for row in (0..all).filter(|&row| bit(rows, row)) {
-            let slot = order.slot(row);
-            wanted[slot / 64] |= 1 << (slot % 64);
-        }
+        let (all, map) = (self.directory.rows, self.map_of(entry)?);
+        let wanted = self.slots_of_rows(rows)?;
         let slots = slots_of(map, all);
         let is_wanted = |text: usize| bit(&wanted, slots[text] as usize);
         let mut see = |text: usize, value: &str| see(slots[text] as usize, value);
