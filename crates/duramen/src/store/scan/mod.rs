@@ -26,7 +26,7 @@ use std::time::Duration;
 
 /// So few rows of blocks that are open one thread begins to read alone…
 const FEW_ROWS: f64 = 4096.0;
-/// …until that has taken so long, about what it takes to start another.
+/// …until there are pages to read, or that has taken so long, about what it takes to start another.
 const WORTH_HELP: Duration = Duration::from_micros(100);
 
 /// An entry that a scan found.
@@ -83,8 +83,8 @@ pub(crate) fn scan(
         // One that begins alone may be enough for the reader.
         let first = ahead.due().map_or(0, |begin| ahead.due_by(begin.max(min_time)));
         ahead.start(scope, if first > 1 && !is_soon_done { first } else { 0 });
-        let help = || {
-            if !is_soon_done || clock.monotonic().saturating_sub(began) >= WORTH_HELP {
+        let help = |has_pages| {
+            if !is_soon_done || has_pages || clock.monotonic().saturating_sub(began) >= WORTH_HELP {
                 ahead.start(scope, usize::MAX);
             }
         };
@@ -143,13 +143,13 @@ impl Drop for StopAtEnd<'_, '_> {
 /// Gives out the rows of blocks in order.
 fn merge<'b>(
     ahead: &Ahead<Due<'b>>,
-    help: &dyn Fn(),
+    help: &dyn Fn(bool),
     buffers: &'b Buffers,
     max_time: i64,
     each: &mut dyn FnMut(&ScanRow<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
     let mut open: BTreeMap<usize, Open> = BTreeMap::new();
-    let mut opened = 0;
+    let (mut opened, mut has_pages) = (0, false);
     let mut heap = BinaryHeap::new();
     let mut due = ahead.due();
     loop {
@@ -158,14 +158,16 @@ fn merge<'b>(
             && heap.peek().is_none_or(|Reverse(next): &Reverse<Next>| time <= next.time)
         {
             if opened > 0 {
-                help();
+                help(has_pages);
             }
             match ahead.next().transpose()? {
                 Some(Came::Block(block)) => {
                     if let Some(next) = block.first(opened, max_time)? {
                         heap.push(Reverse(next));
-                        let pages = block.pages(opened, buffers);
-                        ahead.add(pages.map(|(time, page)| (time, Due::Page(page))));
+                        let pages = block.pages(opened, buffers).collect::<Vec<_>>();
+                        // Few rows of long texts may take long.
+                        has_pages |= pages.len() > 1;
+                        ahead.add(pages.into_iter().map(|(time, page)| (time, Due::Page(page))));
                         open.insert(opened, block);
                     }
                     opened += 1;

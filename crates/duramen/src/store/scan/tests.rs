@@ -284,7 +284,7 @@ fn pages_go_when_their_last_row_has_passed() {
         let ahead = Ahead::default();
         ahead.add(handles.iter().map(|handle| (handle.min_time(), due(handle))));
         let (mut rows, mut most) = (0, 0);
-        merge(&ahead, &|| (), &buffers, max, &mut |row| {
+        merge(&ahead, &|_| (), &buffers, max, &mut |row| {
             rows += 1;
             most = most.max(row.open.pages_held());
             ControlFlow::Continue(())
