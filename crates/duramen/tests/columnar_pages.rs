@@ -5,7 +5,7 @@ mod columnar_common;
 
 use columnar_common::{Chunks, Field, Rows, check};
 use duramen::Level;
-use duramen::block::Block;
+use duramen::block::{Block, LengthUnit};
 use duramen::column::IntText;
 use duramen::columnar::{BlockEncoder, EncodeOptions, EncodedBlock, TableBlock};
 use std::sync::Arc;
@@ -114,6 +114,27 @@ fn texts_on_pages_are_looked_through() {
             assert!(if reads_all { reads > 10 } else { reads < 6 }, "{reads} of {name}");
             // Who comes again gets them all, to keep.
             assert!(block.look_through(name, &wanted, "", &mut |_, _| ()).unwrap().is_none());
+        }
+    }
+}
+
+#[test]
+fn how_long_texts_are_is_told_without_their_pages() {
+    let rows = rows(Written::AsSymbols);
+    let (chunks, encoded) = encoded(&rows);
+    let chunks = Arc::new(chunks);
+    let block = TableBlock::open(chunks.clone(), encoded.directory, &[]).unwrap();
+    for name in ["same", "mixed"] {
+        assert!(block.lengths(name, LengthUnit::Chars).unwrap().is_none());
+        let lengths = block.lengths(name, LengthUnit::Bytes).unwrap().unwrap();
+        assert!(chunks.reads.lock().unwrap().len() < 8, "{:?}", chunks.reads);
+        let column = TableBlock::open(chunks.clone(), encoded.directory, &[]).unwrap();
+        let column = column.column(name).unwrap().unwrap();
+        chunks.reads.lock().unwrap().clear();
+        for row in 0..block.rows() {
+            let (mut of_length, mut of_text) = (IntText::default(), IntText::default());
+            let bytes = column.text(row, &mut of_text).unwrap_or_default().len();
+            assert_eq!(lengths.text(row, &mut of_length), Some(&*bytes.to_string()), "{name}, row {row}");
         }
     }
 }

@@ -9,6 +9,7 @@ use super::super::template::{self, Made};
 use super::super::texts::Texts;
 use super::super::{ints, presence};
 use super::bundles::ReadBundle;
+use super::pages::lens_on_pages;
 use super::wanted::Wanted;
 use super::{TableBlock, by_slot};
 use crate::block::{Block, LengthUnit, names};
@@ -53,13 +54,18 @@ impl TableBlock {
     pub(super) fn lengths_of(&self, name: &str, unit: LengthUnit) -> Result<Option<Column>> {
         let Some(i) = self.number_of(name).filter(|_| !self.has_label(name)) else { return Ok(None) };
         let entry = &self.directory.columns[i];
-        let Form::Texts { at, .. } = &entry.form else { return Ok(None) };
+        let Form::Texts { at, pages, .. } = &entry.form else { return Ok(None) };
         if self.columns[i].peek().is_some() {
             return Ok(None);
         }
         let (rows, map, order) = (self.directory.rows, self.map_of(entry)?, self.order()?.clone());
         let lens = self.with_part(at, true, |part| {
             let _kinds = kinds_of(entry, part)?;
+            if !pages.is_empty() {
+                // How many characters there are, only the pages tell.
+                let is_told = unit == LengthUnit::Bytes;
+                return is_told.then(|| lens_on_pages(pages, part, entry.count)).transpose();
+            }
             let Some(outline) = self.outline(i, part)? else { return Ok(None) };
             let outline = outline.of(part);
             self.with_context(i, (map, rows), None, 0, |context| outline.lens(unit, context)).map(Some)

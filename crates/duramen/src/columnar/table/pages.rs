@@ -19,6 +19,13 @@ fn len_of(pages: &[Location]) -> usize {
     pages.iter().map(|page| page.lens[3]).sum()
 }
 
+/// How many bytes each of `count` texts on pages has; of their part, what comes before was read.
+pub(super) fn lens_on_pages(pages: &[Location], part: &mut Part<'_>, count: usize) -> Result<Vec<i64>> {
+    let (ends, _symbols) = ends_and_symbols(pages, part, count)?;
+    let starts = std::iter::once(&0).chain(&ends);
+    Ok(starts.zip(&ends).map(|(start, end)| i64::from(end - start)).collect())
+}
+
 /// Where each of `count` texts on pages ends, and the symbols that these may be in; of their part, what comes before was read.
 fn ends_and_symbols(
     pages: &[Location],
