@@ -7,14 +7,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 
-/// The most threads that work for one reader.
+/// The most threads that work for one reader, its own among them.
 const MAX_THREADS: usize = 4;
 /// How many small things are made ahead.
 const SMALL_AHEAD: usize = 16;
 /// A thread that has nothing to do is woken for so many of them.
 const WORTH_WAKING: usize = SMALL_AHEAD / 2;
 
-/// How many do.
+/// How many do: as many as there are processors.
 pub(crate) fn threads() -> usize {
     *THREADS
 }
@@ -29,6 +29,7 @@ pub(crate) trait Job: Send {
     type Made: Send;
     /// Whether it takes little time and memory: of such, some more are made ahead.
     fn is_small(&self) -> bool;
+    /// Makes it, on whichever thread.
     fn make(self) -> Result<Self::Made>;
 }
 
@@ -168,8 +169,8 @@ impl<J: Job> Ahead<J> {
         Some(what)
     }
 
-    /// Has threads make what comes next: one for two of `count` jobs, of which the reader does some itself. Where there are no more
-    /// threads it does all.
+    /// Has threads make what comes next: one for two of `count` jobs, of which the reader does some itself. With one processor there is
+    /// one all the same, for it may wait for a device. Where there are no more threads the reader does all.
     pub(crate) fn start<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, count: usize) {
         let mut queue = lock(&self.queue);
         let threads = (threads() - 1).max(1).min(count.min(queue.jobs.len()) / 2);
