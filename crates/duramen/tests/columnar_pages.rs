@@ -5,7 +5,7 @@ mod columnar_common;
 
 use columnar_common::{Chunks, Field, Rows, check};
 use duramen::Level;
-use duramen::block::{Block, LengthUnit};
+use duramen::block::{Block, LengthUnit, Place};
 use duramen::column::IntText;
 use duramen::columnar::{BlockEncoder, EncodeOptions, EncodedBlock, TableBlock};
 use std::sync::Arc;
@@ -115,6 +115,25 @@ fn texts_on_pages_are_looked_through() {
             // Who comes again gets them all, to keep.
             assert!(block.look_through(name, &wanted, "", &mut |_, _| ()).unwrap().is_none());
         }
+    }
+}
+
+#[test]
+fn the_start_of_a_page_is_read_alone() {
+    for written in [Written::Compressed, Written::AsSymbols] {
+        let (chunks, encoded) = encoded(&rows(written));
+        let block = TableBlock::open(Arc::new(chunks), encoded.directory, &[]).unwrap();
+        let column = block.column_on_pages("same", false).unwrap().unwrap();
+        let read = |page, bytes| column.read(page, bytes, vec![7; 300_000]).unwrap();
+        let mut starts = 0;
+        for row in (0..block.rows()).step_by(3) {
+            let Some(Place::On(page, bytes)) = column.place(column.order().slot(row)) else { continue };
+            let (start, all) = (read(page, Some(bytes.end)), read(page, None));
+            assert_eq!(start, all[..bytes.end], "row {row}");
+            starts += usize::from(start.len() < all.len());
+            assert_eq!(read(page, Some(usize::MAX)), all);
+        }
+        assert!(starts > 100, "{starts}");
     }
 }
 

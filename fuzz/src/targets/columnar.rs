@@ -48,7 +48,8 @@ pub fn run(input: &[u8]) {
         let _lens = (block.lengths(name, LengthUnit::Bytes), block.lengths(name, LengthUnit::Chars));
         let _any = block.column_at(name, &[5]);
         if let Ok(Some(column)) = block.column_on_pages(name, true) {
-            let _texts: Vec<_> = (0..column.pages()).map(|page| column.read(page, Vec::new())).collect();
+            let _texts: Vec<_> =
+                (0..column.pages()).map(|page| column.read(page, None, Vec::new())).collect();
             let _places: Vec<_> =
                 (0..block.rows()).map(|row| column.place(column.order().slot(row))).collect();
         }

@@ -2,7 +2,7 @@
 
 use super::bytes::bad;
 use super::directory::Location;
-use super::streams::read_text_into;
+use super::streams::{read_start_of_text_into, read_text_into};
 use super::symbols::SymbolTable;
 use crate::column::{Kinds, Order, bit};
 use crate::error::Result;
@@ -109,20 +109,31 @@ impl PagedColumn {
         ahead.iter().for_each(|&ahead| self.source.will_read(ahead));
     }
 
-    /// Reads a page into a buffer, whatever that has.
+    /// Reads a page into a buffer, whatever that has: all of it, or only its first bytes, up to the end of some text on it. What is
+    /// behind them may not be looked at.
     ///
     /// # Errors
     /// What the file system said; damage, and a page whose texts are cut inside a character.
-    pub fn read(&self, number: usize, mut buffer: Vec<u8>) -> Result<String> {
+    pub fn read(&self, number: usize, bytes: Option<usize>, mut buffer: Vec<u8>) -> Result<String> {
         let page = self.pages.get(number).ok_or_else(|| bad("there is no such page"))?;
         let chunk = self.source.read_chunk(page.chunk)?;
-        buffer.resize((page.end - page.start) as usize, 0);
-        read_text_into(&chunk, self.symbols.as_ref(), &mut buffer)?;
+        let all = (page.end - page.start) as usize;
+        buffer.resize(all, 0);
+        let end = match bytes.filter(|&bytes| bytes < all) {
+            Some(bytes) => {
+                read_start_of_text_into(&chunk, self.symbols.as_ref(), bytes, &mut buffer)?;
+                buffer.truncate(bytes);
+                page.start + bytes as u32
+            }
+            None => {
+                read_text_into(&chunk, self.symbols.as_ref(), &mut buffer)?;
+                page.end
+            }
+        };
         let text = String::from_utf8(buffer).map_err(|_| bad("a text is not UTF-8"))?;
         let from = self.ends.partition_point(|&end| end <= page.start);
-        let ends = self.ends[from..].iter().take_while(|&&end| end < page.end);
-        for end in ends {
-            if !text.is_char_boundary((end - page.start) as usize) {
+        for text_end in self.ends[from..].iter().take_while(|&&text_end| text_end < end) {
+            if !text.is_char_boundary((text_end - page.start) as usize) {
                 return Err(bad("a text is cut inside a character"));
             }
         }

@@ -184,6 +184,19 @@ pub(crate) fn read_text_into(chunk: &[u8], symbols: Option<&SymbolTable>, text: 
     }
 }
 
+/// The same of at least the first `enough` bytes; those of `text` behind them mean nothing.
+pub(crate) fn read_start_of_text_into(
+    chunk: &[u8],
+    symbols: Option<&SymbolTable>,
+    enough: usize,
+    text: &mut [u8],
+) -> Result<()> {
+    match (text_of(chunk, text.len())?, symbols) {
+        ((SYMBOLS, codes), Some(symbols)) => symbols.decode_start(codes, enough, text),
+        ((method, stored), _) => expand_into(method, stored, text),
+    }
+}
+
 /// Writes a bundle of text alone, so many bytes, of which there are the codes. Says how many bytes each stream takes.
 pub(crate) fn write_codes(text_len: usize, codes: &[u8], out: &mut Vec<u8>) -> [usize; STREAMS] {
     out.clear();

@@ -509,7 +509,7 @@ pub type Values = Vec<Option<(String, ValueKind)>>;
 pub fn read_pages(block: &dyn Block, name: &str) -> duramen::Result<Option<Values>> {
     let Some(column) = block.column_on_pages(name, true)? else { return Ok(None) };
     // A buffer that was in use.
-    let texts = (0..column.pages()).map(|page| column.read(page, vec![7; page * 100_000]));
+    let texts = (0..column.pages()).map(|page| column.read(page, None, vec![7; page * 100_000]));
     let texts = texts.collect::<duramen::Result<Vec<String>>>()?;
     let text = |row| {
         let slot = column.order().slot(row);

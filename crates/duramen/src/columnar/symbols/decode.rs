@@ -32,6 +32,27 @@ impl SymbolTable {
     /// # Errors
     /// [`crate::Error::Decode`] if the codes stand for another number of bytes, or have no symbol.
     pub(crate) fn decode(&self, codes: &[u8], text: &mut [u8]) -> Result<()> {
+        match self.decode_until(codes, text.len(), text)? {
+            (end, true) if end == text.len() => Ok(()),
+            (_, true) => Err(bad("symbols stand for less than the text")),
+            (_, false) => Err(bad("symbols stand for more than the text")),
+        }
+    }
+
+    /// Undoes so much of it that there are at least `enough` bytes, or all. The bytes of `text` behind them mean nothing.
+    ///
+    /// # Errors
+    /// As [`SymbolTable::decode`], as far as it comes.
+    pub(crate) fn decode_start(&self, codes: &[u8], enough: usize, text: &mut [u8]) -> Result<()> {
+        let enough = enough.min(text.len());
+        match self.decode_until(codes, enough, text)? {
+            (end, _) if end >= enough => Ok(()),
+            _ => Err(bad("symbols stand for less than the text")),
+        }
+    }
+
+    /// Undoes codes until there are `enough` bytes. Says how many there are, and whether that was the last code.
+    fn decode_until(&self, codes: &[u8], enough: usize, text: &mut [u8]) -> Result<(usize, bool)> {
         if codes.len() % BYTES_OF_TWO == 1 {
             return Err(bad("a code is cut off"));
         }
@@ -41,6 +62,9 @@ impl SymbolTable {
         let mut rest = codes;
         // Each symbol is copied with all its room, which the next one is written over: as long as there is room for all.
         for group in &mut groups {
+            if at >= enough {
+                break;
+            }
             let room = text.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<ROOM_AT_ONCE>());
             let Some(room) = room else { break };
             let mut end = 0;
@@ -53,7 +77,10 @@ impl SymbolTable {
             at += end;
             rest = &rest[BYTES_AT_ONCE..];
         }
-        for i in 0..rest.len() * 8 / CODE_BITS as usize {
+        let count = rest.len() * 8 / CODE_BITS as usize;
+        let mut done = 0;
+        while done < count && at < enough {
+            let i = done;
             let start = i * CODE_BITS as usize / 8;
             let pair = u16::from_le_bytes([rest[start], rest[start + 1]]);
             let code = if i % 2 == 0 { pair & (CODES as u16 - 1) } else { pair >> 4 };
@@ -63,14 +90,12 @@ impl SymbolTable {
             place.copy_from_slice(&bytes.to_le_bytes()[..len]);
             at += len;
             most = most.max(code);
-        }
-        if at != text.len() {
-            return Err(bad("symbols stand for less than the text"));
+            done += 1;
         }
         if usize::from(most) >= BYTES + self.symbols {
             return Err(bad("a symbol is not in the table"));
         }
-        Ok(())
+        Ok((at, done == count))
     }
 
     #[inline]

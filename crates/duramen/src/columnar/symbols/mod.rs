@@ -144,6 +144,12 @@ mod tests {
         let mut plain = vec![0; text.len()];
         read.decode(&codes, &mut plain).unwrap();
         assert_eq!(plain, text);
+        for enough in (0..text.len()).step_by(text.len() / 50 + 1).chain([text.len(), usize::MAX]) {
+            let mut start = vec![0; text.len()];
+            read.decode_start(&codes, enough, &mut start).unwrap();
+            let enough = enough.min(text.len());
+            assert_eq!(start[..enough], text[..enough]);
+        }
         for len in [text.len().saturating_sub(1), text.len() + 1] {
             let refused = read.decode(&codes, &mut vec![0; len]);
             assert!(text.is_empty() || refused.unwrap_err().is_corruption());
@@ -213,6 +219,14 @@ mod tests {
         assert!(decoded(&[256, 97], 4).unwrap_err().is_corruption());
         assert!(decoded(&[256, 97], 2).unwrap_err().is_corruption());
         assert!(decoded(&[256; 1000], 1999).unwrap_err().is_corruption());
+        let mut packed = Vec::new();
+        super::super::bitpack::pack([256, 257, 97, 97].into_iter(), CODE_BITS, &mut packed);
+        let start = |enough| table.decode_start(&packed, enough, &mut [0; 9]);
+        assert!(
+            start(2).is_ok() && start(3).unwrap_err().is_corruption(),
+            "what comes later is not looked at"
+        );
+        assert!(start(9).unwrap_err().is_corruption());
         assert!(table.decode(&[97], &mut []).unwrap_err().is_corruption(), "half a code");
         assert!(table.text(&[0, 0], usize::MAX).unwrap_err().is_corruption(), "nothing is allocated for it");
     }

@@ -59,7 +59,7 @@ impl TableBlock {
                 Place::Empty => see(slot, ""),
                 Place::On(page, bytes) => {
                     if read != Some(page) {
-                        text = column.read(page, text.into_bytes())?;
+                        text = column.read(page, None, text.into_bytes())?;
                         read = Some(page);
                     }
                     see(slot, text.get(bytes).ok_or_else(|| bad("a text lies on two pages"))?);

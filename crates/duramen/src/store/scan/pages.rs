@@ -42,10 +42,20 @@ impl Buffers {
 pub(super) struct OnPages {
     column: Arc<PagedColumn>,
     texts: Vec<Option<String>>,
-    /// The first row that is due of each page, and the page, but for pages of which none is.
-    first: Vec<(usize, usize)>,
-    /// The last of each likewise: the latest comes first, so that the next to go is at the end.
+    /// Those of which rows are due.
+    due: Vec<DuePage>,
+    /// The last row that is due of each of them, and the page: the latest comes first, so that the next to go is at the end.
     last: Vec<(usize, usize)>,
+}
+
+/// A page of which rows are due.
+#[derive(Clone, Copy, Debug)]
+struct DuePage {
+    page: usize,
+    first_row: usize,
+    last_row: usize,
+    /// Where on the page their texts end.
+    bytes: usize,
 }
 
 /// A page to be read: of which block and column, and the how manieth.
@@ -53,6 +63,7 @@ pub(super) struct PageJob<'a> {
     block: usize,
     column: usize,
     page: usize,
+    bytes: usize,
     of: Arc<PagedColumn>,
     buffers: &'a Buffers,
 }
@@ -67,7 +78,7 @@ pub(super) struct PageMade {
 
 impl PageJob<'_> {
     pub(super) fn make(self) -> Result<PageMade> {
-        let text = self.of.read(self.page, self.buffers.take())?;
+        let text = self.of.read(self.page, Some(self.bytes), self.buffers.take())?;
         Ok(PageMade { block: self.block, column: self.column, page: self.page, text })
     }
 }
@@ -75,21 +86,22 @@ impl PageJob<'_> {
 impl OnPages {
     /// A column of which these rows are due.
     pub(super) fn new(column: PagedColumn, due: Range<usize>) -> Self {
-        let mut spans: Vec<Option<(usize, usize)>> = vec![None; column.pages()];
+        let mut pages: Vec<Option<DuePage>> = vec![None; column.pages()];
         for row in due {
-            if let Some(Place::On(page, _)) = column.place(column.order().slot(row))
-                && let Some(span) = spans.get_mut(page)
+            if let Some(Place::On(page, Range { end, .. })) = column.place(column.order().slot(row))
+                && let Some(known) = pages.get_mut(page)
             {
-                *span = Some((span.map_or(row, |(first, _)| first), row));
+                let known = known.get_or_insert(DuePage { page, first_row: row, last_row: row, bytes: end });
+                known.last_row = row;
+                known.bytes = known.bytes.max(end);
             }
         }
-        let spans = spans.iter().enumerate().filter_map(|(page, span)| Some((page, (*span)?)));
-        let (first, mut last): (Vec<_>, Vec<_>) =
-            spans.map(|(page, (first, last))| ((first, page), (last, page))).unzip();
-        column.will_read(first.iter().map(|&(_, page)| page));
+        let due: Vec<DuePage> = pages.into_iter().flatten().collect();
+        column.will_read(due.iter().map(|due| due.page));
+        let mut last: Vec<_> = due.iter().map(|due| (due.last_row, due.page)).collect();
         last.sort_unstable_by(|a, b| b.cmp(a));
         let texts = vec![None; column.pages()];
-        Self { column: Arc::new(column), texts, first, last }
+        Self { column: Arc::new(column), texts, due, last }
     }
 
     /// What there is to read, and the first row that needs it.
@@ -99,9 +111,9 @@ impl OnPages {
         column: usize,
         buffers: &'a Buffers,
     ) -> impl Iterator<Item = (usize, PageJob<'a>)> {
-        self.first
-            .iter()
-            .map(move |&(row, page)| (row, PageJob { block, column, page, of: self.column.clone(), buffers }))
+        self.due.iter().map(move |&DuePage { page, first_row, bytes, .. }| {
+            (first_row, PageJob { block, column, page, bytes, of: self.column.clone(), buffers })
+        })
     }
 
     pub(super) fn take(&mut self, made: PageMade) {
