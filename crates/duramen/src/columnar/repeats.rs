@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 /// One in so many places is an anchor.
 const ANCHOR_EVERY: u64 = 512;
 /// How far behind a part of a text sees.
-const NEAR_BYTES: usize = 128 << 10;
+const NEAR_BYTES: usize = 64 << 10;
 /// How far behind zstd sees at the levels in use.
 const FAR_BYTES: usize = 4 << 20;
 /// One in so many anchors may come again from afar: about that much of the text would be compressed twice.

@@ -375,7 +375,7 @@ impl Store {
     /// Calls `each` with every entry from `min_time` to `max_time` (ns since the epoch, both included), in
     /// order of time and then as they were written, until it breaks. Blocks are decoded on up to four threads, as many as
     /// there are processors, some before their entries are due; each takes up to some 32 MiB of memory until they were, long free
-    /// text only some 2 MiB, and as much stays for the next scan.
+    /// text only some 1 MiB, and as much stays for the next scan.
     ///
     /// # Errors
     /// As [`Store::snapshot`]; damage in a table.

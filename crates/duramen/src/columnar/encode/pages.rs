@@ -8,8 +8,9 @@ use super::super::symbols::{self, Encoder};
 use super::{BlockEncoder, Progress};
 use crate::error::Result;
 
-/// How many bytes a page has at most, unless it is of one text: what zstd compresses as one block.
-const PAGE_BYTES: usize = 128 << 10;
+/// How many bytes a page has at most, unless it is of one text. A span of time reads pages of which it needs only a part; in
+/// smaller ones, zstd finds less.
+const PAGE_BYTES: usize = 64 << 10;
 /// One in so many bytes of what is compressed may be added by symbols, for they are read faster.
 const BYTES_PER_MORE: usize = 16;
 /// What symbols do not make so many times smaller is of another kind than what they were learned from.
@@ -110,6 +111,6 @@ mod tests {
         assert_eq!(pages(&[half; 8]), [2 * half; 4]);
         assert_eq!(pages(&[half, half, 0, half + 1, half]), [2 * half, half + 1, half]);
         assert_eq!(pages(&[1, 9 * half, 1]), [1, 9 * half, 1]);
-        assert_eq!(pages(&[1000; 300]), [131_000, 131_000, 38_000]);
+        assert_eq!(pages(&[1000; 150]), [65_000, 65_000, 20_000]);
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 /// So many buffers of pages that are not needed any more wait for the next ones…
 const MAX_SPARE: usize = 16;
 /// …of so many bytes at most, which most pages have: one of a single long text has more.
-const MAX_SPARE_BYTES: usize = 128 << 10;
+const MAX_SPARE_BYTES: usize = 64 << 10;
 
 /// Buffers of pages, which are used again, by later scans as well: new memory costs more than what is done with it.
 #[derive(Debug, Default)]
