@@ -7,6 +7,7 @@ use super::symbols::SymbolTable;
 use crate::column::{Kinds, Order, bit};
 use crate::error::Result;
 use crate::value::ValueKind;
+use duramen_engine::memory;
 use duramen_engine::sstable::{ChunkHandle, ChunkSource};
 use std::ops::Range;
 use std::sync::Arc;
@@ -118,6 +119,10 @@ impl PagedColumn {
         let page = self.pages.get(number).ok_or_else(|| bad("there is no such page"))?;
         let chunk = self.source.read_chunk(page.chunk)?;
         let all = (page.end - page.start) as usize;
+        if buffer.capacity() < all {
+            // Not written yet: a page that is said to be large takes no memory that it does not fill.
+            buffer = memory::zeros(all);
+        }
         buffer.resize(all, 0);
         let end = match bytes.filter(|&bytes| bytes < all) {
             Some(bytes) => {

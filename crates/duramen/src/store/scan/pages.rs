@@ -18,7 +18,7 @@ pub(crate) struct Buffers(Mutex<Vec<Vec<u8>>>);
 
 impl Buffers {
     fn take(&self) -> Vec<u8> {
-        lock(&self.0).pop().unwrap_or_default()
+        lock(&self.0).pop().unwrap_or_else(|| Vec::with_capacity(MAX_SPARE_BYTES))
     }
 
     fn put(&self, text: String) {
